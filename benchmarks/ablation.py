@@ -26,7 +26,7 @@ import shuffledp as sdp
 from shuffledp.accounting import AmplificationBound, weigh
 from shuffledp.accounting.certify import consulted
 from shuffledp.errors import ShuffleDPError
-from shuffledp.guarantee import Kind
+from shuffledp.setting import Kind
 
 RANDOMIZERS: dict[str, Any] = {
     "any": lambda: "any",

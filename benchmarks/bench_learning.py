@@ -34,10 +34,9 @@ import numpy as np
 
 from shuffledp.accounting import gaussian_epsilon
 from shuffledp.learning.accounting import TrainingGuarantee
-from shuffledp.learning.classifier import ShuffledSGDClassifier
 from shuffledp.learning.features import OrientedGradients, StrokeScattering, public_projection
-from shuffledp.learning.idx import Digits, read_digits
-from shuffledp.learning.inputs import assign_clients
+from shuffledp.learning.inputs import Digits, assign_clients, read_digits
+from shuffledp.learning.training import ShuffledSGDClassifier
 from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.randomness import secure_random, simulation_random
 from shuffledp.report.wording import up

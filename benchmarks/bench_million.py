@@ -19,11 +19,11 @@ from pathlib import Path
 
 from bench_collection import grouped, make_task, post_all, sealed, used_by
 
-from shuffledp.cli.demo.service import running
+from shuffledp.cli.demo.collection import running
 from shuffledp.collection.analyzer import open_batch
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.release import write_release
-from shuffledp.collection.release_json import release_document
+from shuffledp.collection.release_page import release_document
 from shuffledp.collection.store import Store
 from shuffledp.collection.task import PostedTask
 from shuffledp.collection.verify import verify

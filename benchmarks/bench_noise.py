@@ -19,7 +19,7 @@ import numpy as np
 from shuffledp.numerics import discrete_noise
 from shuffledp.numerics.randomness import secure_random
 from shuffledp.questions.mean import MeanTally
-from shuffledp.questions.shuffler import ShuffledReports
+from shuffledp.questions.tally import ShuffledReports
 from shuffledp.randomizers import Gaussian, Laplace, OneBit
 from shuffledp.randomizers.numeric import Hybrid, Piecewise
 

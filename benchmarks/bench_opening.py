@@ -17,10 +17,9 @@ from pathlib import Path
 import numpy as np
 from bench_collection import make_task
 
-from shuffledp.collection.batch import permuted_column
-from shuffledp.collection.dummies import seal_dummies
+from shuffledp.collection.batch import permuted_column, seal_inner
+from shuffledp.collection.laws import seal_dummies
 from shuffledp.collection.opening import open_column
-from shuffledp.collection.report import seal_inner
 from shuffledp.collection.sealing import Opener, Sealer
 from shuffledp.collection.store import Store
 from shuffledp.numerics.randomness import secure_random

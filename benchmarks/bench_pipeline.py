@@ -21,7 +21,7 @@ import numpy as np
 from shuffledp.numerics.randomness import secure_random
 from shuffledp.questions.frequency import frequency
 from shuffledp.questions.mean import mean
-from shuffledp.questions.shuffler import shuffle_reports
+from shuffledp.questions.tally import shuffle_reports
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.numeric import OneBit
 from shuffledp.setting import Seen

@@ -26,7 +26,7 @@ import numpy as np
 
 from shuffledp.numerics.randomness import secure_random
 from shuffledp.questions.frequency import FREQUENCY_MECHANISMS, frequency, frequency_oracle
-from shuffledp.questions.shuffler import ShuffledReports
+from shuffledp.questions.tally import ShuffledReports
 
 GOALS = {"krr": 10, "oue": 10, "olh": 50}
 """Wanted speed over multi-freq-ldpy."""

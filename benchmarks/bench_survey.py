@@ -26,15 +26,14 @@ import numpy as np
 
 from shuffledp.ball import BallDummies
 from shuffledp.collection.draw import Family
-from shuffledp.collection.dummies import drawn_columns
 from shuffledp.collection.estimates import Tallied, count_law, estimate_question, slopes_of
 from shuffledp.collection.keys import AnalyzerKey
-from shuffledp.collection.laws import NormalSearch, floor_of_columns, needed_ball
+from shuffledp.collection.laws import NormalSearch, drawn_columns, floor_of_columns, needed_ball
 from shuffledp.collection.planner import half_width
 from shuffledp.collection.sealing import Sealer, new_identity, new_private
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft
-from shuffledp.normal import StatedCells
+from shuffledp.dummies import StatedCells
 from shuffledp.numerics.floats import UNBOUNDED
 from shuffledp.numerics.randomness import Randomness, simulation_random
 

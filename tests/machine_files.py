@@ -28,8 +28,8 @@ from shuffledp.collection.sealing import Opener
 from shuffledp.collection.task import PostedTask
 from shuffledp.ledger import Draft, Ledger, Spending, Use
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.questions.tallies import tally_for, tally_from_state
-from shuffledp.questions.task import Task
+from shuffledp.questions.question import Task
+from shuffledp.questions.tally import tally_for, tally_from_state
 from shuffledp.randomizers import (
     CoordinateSampling,
     Gaussian,

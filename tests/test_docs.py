@@ -13,7 +13,7 @@ from tools import docs_pages, docs_tables, make_docs_figures
 
 from shuffledp.accounting import bounds
 from shuffledp.reproduce import failure_curves, failure_tables
-from shuffledp.reproduce.real_protocols import QUIET_LAPLACE
+from shuffledp.reproduce.estimation import QUIET_LAPLACE
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FAILURES, BOUNDS = DOCS / "where-the-papers-fail.md", DOCS / "bounds.md"

@@ -111,7 +111,7 @@ NO_ROUNDINGS = {
     "audit/pipeline.py": {1e-90},  # a chance that a score needs positive
     "learning/features.py": {1e-150},  # a vector without direction
     "learning/messages.py": {1e-76},  # unevenness of drawn noise, proved there
-    "planning/visible.py": {1e-12},  # where a search gives up
+    "planning/bucketing.py": {1e-12},  # where a search gives up
     "questions/variance.py": {1e-70},  # the narrowest range
     "randomizers/vector.py": {1e-18},  # tails left out of a quadrature
     "randomizers/numeric.py": {2.742e-11},  # a table of optimal settings
@@ -283,7 +283,7 @@ UNMARKED = re.compile(r"(?<![`\w])[a-z]\w* = '")
 
 
 def test_a_parameter_that_a_message_gives_a_value_stands_between_backticks():
-    """The command line, which names options itself, makes one of it (cli/messages.py)."""
+    """The command line, which names options itself, makes one of it (cli/front.py)."""
     assert UNMARKED.search("say seen = 'sum'")
     assert not UNMARKED.search("say `seen = 'sum'`")
     for path in (ROOT / "src").rglob("*.py"):

@@ -3,7 +3,7 @@
     python -m tools.make_mechanism_figures              everything, some minutes
     python -m tools.make_mechanism_figures --pictures   from the tables as they are, some seconds
 
-Lines are predicted (`shuffledp.planning.error`), dots are measured: randomized and estimated by the analyzers, from a
+Lines are predicted (`shuffledp.planning.question`), dots are measured: randomized and estimated by the analyzers, from a
 seed. Same versions, same bytes.
 """
 
@@ -25,12 +25,11 @@ from matplotlib.axes import Axes
 from shuffledp.budgets import Budgets
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.planning import Guess, plan
-from shuffledp.planning.error import predict
-from shuffledp.planning.question import PlannedQuestion
+from shuffledp.planning.question import PlannedQuestion, predict
 from shuffledp.planning.target import Wish
 from shuffledp.questions.frequency import Frequency, frequency
 from shuffledp.questions.mean import Mean, mean
-from shuffledp.questions.shuffler import ShuffledReports
+from shuffledp.questions.tally import ShuffledReports
 from shuffledp.reproduce.base import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, STYLE
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

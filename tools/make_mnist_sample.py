@@ -15,7 +15,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.learning.idx import read_digits, sample_folder
+from shuffledp.learning.inputs import read_digits, sample_folder
 
 
 def idx_bytes(array: NDArray[np.uint8]) -> bytes:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shuffledp.accounting import calibrate_n as calibrate_n
     from shuffledp.accounting import calibrate_rounds as calibrate_rounds
     from shuffledp.accounting import calibrate_scale as calibrate_scale
-    from shuffledp.accounting import certify as certify
+    from shuffledp.accounting import certify
     from shuffledp.accounting import compose as compose
     from shuffledp.accounting import compose_floors as compose_floors
     from shuffledp.accounting import floor_profile as floor_profile
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from shuffledp.budgets import Budgets as Budgets
     from shuffledp.budgets import level_indices as level_indices
     from shuffledp.dummies import DiscreteLaplace as DiscreteLaplace
+    from shuffledp.dummies import NormalDummies as NormalDummies
     from shuffledp.dummies import OnesLaw as OnesLaw
     from shuffledp.dummies import Uniform as Uniform
     from shuffledp.errors import InconsistentBounds as InconsistentBounds
@@ -43,15 +44,10 @@ if TYPE_CHECKING:
     from shuffledp.errors import NotConverged as NotConverged
     from shuffledp.errors import OutOfRegime as OutOfRegime
     from shuffledp.errors import ShuffleDPError as ShuffleDPError
-    from shuffledp.guarantee import Evidence as Evidence
-    from shuffledp.guarantee import Guarantee as Guarantee
-    from shuffledp.guarantee import Kind as Kind
-    from shuffledp.guarantee import LevelGuarantee as LevelGuarantee
     from shuffledp.learning import ShuffledSGDClassifier as ShuffledSGDClassifier
     from shuffledp.learning import TrainingGuarantee as TrainingGuarantee
     from shuffledp.learning import load_model as load_model
     from shuffledp.ledger import Ledger as Ledger
-    from shuffledp.normal import NormalDummies as NormalDummies
     from shuffledp.numerics.interval import Interval as Interval
     from shuffledp.numerics.randomness import secure_random as secure_random
     from shuffledp.numerics.randomness import simulation_random as simulation_random
@@ -69,12 +65,12 @@ if TYPE_CHECKING:
     from shuffledp.questions.items import ItemTally as ItemTally
     from shuffledp.questions.mean import Mean as Mean
     from shuffledp.questions.mean import MeanTally as MeanTally
+    from shuffledp.questions.question import Task as Task
     from shuffledp.questions.ranges import Histogram as Histogram
     from shuffledp.questions.ranges import Quantiles as Quantiles
-    from shuffledp.questions.tallies import tally_for as tally_for
-    from shuffledp.questions.tallies import tally_from_state as tally_from_state
     from shuffledp.questions.tally import Tally as Tally
-    from shuffledp.questions.task import Task as Task
+    from shuffledp.questions.tally import tally_for as tally_for
+    from shuffledp.questions.tally import tally_from_state as tally_from_state
     from shuffledp.questions.variance import Variance as Variance
     from shuffledp.questions.variance import VarianceTally as VarianceTally
     from shuffledp.questions.vectors import VectorMean as VectorMean
@@ -135,6 +131,10 @@ if TYPE_CHECKING:
     from shuffledp.releases.wrappers import mean_of_table as mean_of_table
     from shuffledp.releases.wrappers import quantiles_of_table as quantiles_of_table
     from shuffledp.releases.wrappers import variance_of_table as variance_of_table
+    from shuffledp.setting import Evidence as Evidence
+    from shuffledp.setting import Guarantee as Guarantee
+    from shuffledp.setting import Kind as Kind
+    from shuffledp.setting import LevelGuarantee as LevelGuarantee
     from shuffledp.setting import Setting as Setting
 
 __version__ = "0.2.0"

@@ -23,9 +23,8 @@ from shuffledp.accounting import (
 from shuffledp.accounting.calibrate import apportioned, last_within
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.randomizers import OneBit, RandomizedResponse
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 from tests import oracles
 
 RR, TEN = RandomizedResponse(2), RandomizedResponse(10)

@@ -30,7 +30,7 @@ from shuffledp import (
 from shuffledp.accounting.theorems.chain.bound import stated_law, two_level_moments
 from shuffledp.accounting.theorems.chain.normal import laplace_moments
 from shuffledp.accounting.theorems.chain.pure import Averages, PureLinks
-from shuffledp.randomizers.two_level import third_record
+from shuffledp.randomizers.mixing import third_record
 from tests.work import calls_of
 
 

@@ -16,8 +16,7 @@ from mpmath import binomial, exp, log, mp, mpf
 
 from shuffledp.accounting.profiles import composition
 from shuffledp.accounting.profiles.composition import ComposedProfile, compose, composed
-from shuffledp.accounting.profiles.gaussian import GaussianProfile, gaussian_delta
-from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import GaussianProfile, PrivacyProfile, gaussian_delta
 from shuffledp.accounting.theorems.clones.pair import one_budget_profile
 from shuffledp.accounting.theorems.count.exact import rr_count_profile
 from shuffledp.accounting.theorems.local import LocalProfile, LocalRounds

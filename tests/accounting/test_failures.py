@@ -1,7 +1,7 @@
 """docs/where-the-papers-fail.md, items 4 to 6 and 8 to 11: the number claimed and the number true.
 
 Items 1 to 3 and 7, and the simulation of item 9, are in `test_paper_failures.py`. What real protocols leak is computed
-in `shuffledp/reproduce/real_protocols.py`, which shares nothing with the accountant.
+in `shuffledp/reproduce/estimation.py`, which shares nothing with the accountant.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from shuffledp.accounting import bounds, certify
-from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
+from shuffledp.accounting.profiles.profile import gaussian_epsilon
 from shuffledp.budgets import Budgets
 from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.randomizers import Channel, Laplace, RandomizedResponse
-from shuffledp.reproduce import real_protocols as real
+from shuffledp.reproduce import estimation as real
 from shuffledp.reproduce.normal_limit import normal_distance
 from shuffledp.setting import Setting
 from tests import oracles

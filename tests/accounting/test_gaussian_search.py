@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffledp.accounting.profiles.gaussian import gaussian_delta, gaussian_epsilon, safe_side
+from shuffledp.accounting.profiles.profile import gaussian_delta, gaussian_epsilon, safe_side
 from shuffledp.errors import NotConverged
 
 TOLERANCE = 1e-4

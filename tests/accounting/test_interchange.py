@@ -67,7 +67,7 @@ def test_with_a_gaussian_mechanism_in_either_library(clones):
     ours = compose([(clones, 4), (from_dp_accounting(gaussian), 1)]).epsilon(DELTA)
     assert ours.upper == pytest.approx(theirs, rel=3e-3)
     assert ours.upper > ComposedProfile.of(clones, 4).epsilon(DELTA).upper
-    from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
+    from shuffledp.accounting.profiles.profile import gaussian_epsilon
 
     assert ours.upper > gaussian_epsilon(DELTA, 1 / 5.0)
 

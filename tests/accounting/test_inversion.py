@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shuffledp import Budgets, Channel, OutOfRegime, RandomizedResponse, Setting, bounds
-from shuffledp.accounting.profiles.gaussian import gaussian_delta, gaussian_epsilon
-from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_delta, gaussian_epsilon
 from shuffledp.accounting.theorems.blanket.pairs import LargestProfile
 from shuffledp.numerics.interval import Interval
 

@@ -13,8 +13,7 @@ import pytest
 import shuffledp as sdp
 from shuffledp.accounting import NormalFloor
 from shuffledp.ball import below_of
-from shuffledp.dummies import WHOLE
-from shuffledp.normal import StatedCells, normal_side
+from shuffledp.dummies import WHOLE, StatedCells, normal_side
 from shuffledp.numerics.floats import UNBOUNDED
 from shuffledp.numerics.randomness import simulation_random
 

@@ -12,11 +12,10 @@ from scipy.stats import binom, multivariate_normal
 from shuffledp.accounting import bounds, certify
 from shuffledp.accounting.published import PUBLISHED
 from shuffledp.budgets import Budgets
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.randomizers import RandomizedResponse
 from shuffledp.releases.wrappers import estimate_frequency
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 from tests import oracles
 
 DELTA = 1e-6

@@ -17,9 +17,8 @@ from shuffledp.accounting.published import PUBLISHED
 from shuffledp.accounting.theorems.clones.pair import one_budget_profile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.randomizers import RandomizedResponse
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 from tests import oracles
 
 BY_KEY: dict[str, AmplificationBound] = {bound.key: bound for bound in PUBLISHED}

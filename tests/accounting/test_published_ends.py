@@ -10,8 +10,8 @@ import shuffledp as sdp
 from shuffledp.accounting import calibrate_rounds, calibrate_scale
 from shuffledp.accounting.calibrate import Target
 from shuffledp.accounting.profiles.stored import StoredProfile
-from shuffledp.guarantee import Kind
 from shuffledp.ledger import composed_epsilon
+from shuffledp.setting import Kind
 
 DELTA = 1e-6
 SETTINGS = {

@@ -23,7 +23,7 @@ from shuffledp import (
     privacy_profile,
 )
 from shuffledp.accounting.certify import bounds
-from shuffledp.cli.randomizer import parse_randomizer
+from shuffledp.cli.population import parse_randomizer
 from tests import oracles
 from tests.randomizers import laws
 

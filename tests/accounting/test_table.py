@@ -13,9 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mpmath import exp, log, mp, mpf
 
-from shuffledp.accounting.profiles.finite_pair import Points, dominated_pair, dominating_pair, valleys
-from shuffledp.accounting.profiles.gaussian import GaussianProfile
-from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.knots import Points, dominated_pair, dominating_pair, valleys
+from shuffledp.accounting.profiles.profile import GaussianProfile, PrivacyProfile
 from shuffledp.accounting.theorems.clones.pair import ClonePairProfile, clone_count, log_expectation, one_budget_profile
 from shuffledp.accounting.theorems.count.exact import rr_count_profile
 from shuffledp.accounting.theorems.local import LocalProfile

@@ -30,11 +30,11 @@ from shuffledp.accounting.theorems.window.choice import (
     noise_windows,
     window_mass,
 )
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.interval import Enclosure
+from shuffledp.randomizers.categorical import UnaryEncoding
 from shuffledp.randomizers.channel import Channel
 from shuffledp.randomizers.noise import Gaussian, Laplace
-from shuffledp.randomizers.unary import UnaryEncoding
+from shuffledp.setting import Kind
 from tests.oracles import ShuffledProtocol, poisson_binomial
 
 WITNESS = WindowWitness()

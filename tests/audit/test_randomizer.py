@@ -15,7 +15,7 @@ import pytest
 
 from shuffledp.audit import AuditResult, audit_randomizer
 from shuffledp.cli.audit import parse_target
-from shuffledp.cli.randomizer import families
+from shuffledp.cli.population import families
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.randomizers import RandomizedResponse

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from shuffledp.collection.client import Client
-from shuffledp.collection.compare import difference
 from shuffledp.collection.fields import from_base64
+from shuffledp.collection.group_commands import difference
 from shuffledp.collection.groups import Groups, slug
 from shuffledp.collection.ingest import hold, open_reports
 from shuffledp.collection.keys import AnalyzerKey

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from shuffledp.extras import EXTRA_OF, what_is_missing
+from shuffledp.errors import EXTRA_OF, what_is_missing
 from tests.cli.test_collection import SURVEY
 
 HIDDEN = [module for module, extra in EXTRA_OF.items() if extra in ("service", "figures")]

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from shuffledp.ledger import Ledger
-from shuffledp.shell.left import LEFT
+from shuffledp.shell.output import LEFT
 from tests.collection.batches import analyzer_key
 from tests.collection.test_spending import collected
 

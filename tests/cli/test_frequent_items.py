@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from shuffledp import FrequentItems
-from shuffledp.cli.release import parse_ask
+from shuffledp.cli.estimate import parse_ask
 
 ROWS = 1000
 LISTED = ("frequent-items", "flights.csv", "--value", "dest", "--candidates", "ATL,BOS,LAX,ORD", "--delta", "1e-4")

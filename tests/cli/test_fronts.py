@@ -15,7 +15,7 @@ import pytest
 import shuffledp as sdp
 from shuffledp.cli import main
 from shuffledp.cli.app import options_of
-from shuffledp.cli.messages import in_options
+from shuffledp.cli.front import in_options
 from shuffledp.ledger import EVERYBODY
 from shuffledp.releases.keywords import OF_GROUPS, InMemory, Options, RunOptions
 from shuffledp.releases.terms import PARTS, options

@@ -7,7 +7,7 @@ import re
 import polars as pl
 import pytest
 
-from shuffledp.cli.messages import in_options
+from shuffledp.cli.front import in_options
 from shuffledp.report.wording import odds_factor
 
 RANGE = ("--low", "0", "--high", "10")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from shuffledp.collection.batch import permuted_column, write_batch
-from shuffledp.collection.report import seal_inner, seal_outer
+from shuffledp.collection.batch import permuted_column, seal_inner, seal_outer, write_batch
 from shuffledp.collection.sealing import Sealer
 from shuffledp.numerics.randomness import simulation_random
 from tests.collection.tasks import ANALYST, ANALYZER, IDENTITY, SHUFFLER, choice, number, posted

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from shuffledp.collection.batch import Outer, open_outer, seal_inner, seal_outer
 from shuffledp.collection.fields import to_base64
-from shuffledp.collection.report import Outer, open_outer, seal_inner, seal_outer
 from shuffledp.collection.sealing import Opener, Sealer
 from shuffledp.collection.server import Service, create_app
 from shuffledp.collection.store import Store

@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 
 from shuffledp.collection.analyzer import Opened, open_batch
-from shuffledp.collection.batch import Batch
+from shuffledp.collection.batch import Batch, seal_inner
 from shuffledp.collection.draw import WHOLE
-from shuffledp.collection.dummies import draw_dummies
 from shuffledp.collection.estimates import Tallied, effective_budget, estimate_question, scaled_counts, slopes_of
 from shuffledp.collection.keys import AnalyzerKey
-from shuffledp.collection.laws import CROWD_SLACK, FLOOR_SLACK
+from shuffledp.collection.laws import CROWD_SLACK, FLOOR_SLACK, draw_dummies
 from shuffledp.collection.release import write_release
-from shuffledp.collection.release_json import release_document
-from shuffledp.collection.report import seal_inner
+from shuffledp.collection.release_page import release_document
 from shuffledp.collection.sealing import Opener, Sealer, identity_of
 from shuffledp.collection.task import PostedTask
 from shuffledp.collection.verify import verify
@@ -27,7 +25,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.questions.frequency import frequency
 from shuffledp.questions.mean import mean
-from shuffledp.questions.shuffler import ShuffledReports
+from shuffledp.questions.tally import ShuffledReports
 from tests.collection.batches import (
     analyzer_key,
     batch_of,

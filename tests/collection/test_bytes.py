@@ -13,9 +13,17 @@ from cryptography.hazmat.bindings._rust import openssl
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from pyhpke import AEADId, CipherSuite, KDFId, KEMId, KEMKey
 
-from shuffledp.collection.batch import Batch, permuted_column
-from shuffledp.collection.dummies import seal_dummies
-from shuffledp.collection.report import Outer, Verdict, open_outer, seal_inner, seal_outer, split_inners
+from shuffledp.collection.batch import (
+    Batch,
+    Outer,
+    Verdict,
+    open_outer,
+    permuted_column,
+    seal_inner,
+    seal_outer,
+    split_inners,
+)
+from shuffledp.collection.laws import seal_dummies
 from shuffledp.collection.sealing import _SUITE, OVERHEAD, Opener, Sealer, identity_of, new_private, sign, signed_by
 from shuffledp.collection.task import PostedTask, task_digest
 from shuffledp.errors import InvalidInput

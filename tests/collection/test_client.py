@@ -13,10 +13,18 @@ from typing import ClassVar
 
 import pytest
 
-from shuffledp.collection.client import Client, Device, Link, TaskClosed, answer_code, fetch_task, level_named
-from shuffledp.collection.report import Outer, Verdict, open_outer, split_inners
+from shuffledp.collection.batch import Outer, Verdict, open_outer, split_inners
+from shuffledp.collection.client import (
+    Client,
+    Device,
+    DeviceState,
+    Link,
+    TaskClosed,
+    answer_code,
+    fetch_task,
+    level_named,
+)
 from shuffledp.collection.sealing import Opener
-from shuffledp.collection.state import DeviceState
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
 from tests.collection.tasks import ANALYZER, SHUFFLER, choice, number, posted

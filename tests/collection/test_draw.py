@@ -11,7 +11,7 @@ from mpmath import mp, mpf
 
 from shuffledp.collection.asked import Dummies
 from shuffledp.collection.draw import SLACK, WHOLE, Family, draw_report, family_named, most_implied
-from shuffledp.collection.dummies import draw_dummies, ones_law, ones_moments
+from shuffledp.collection.laws import draw_dummies, ones_law, ones_moments
 from shuffledp.dummies import DiscreteLaplace
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, simulation_random

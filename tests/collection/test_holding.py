@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from shuffledp.collection.batch import Verdict
 from shuffledp.collection.ingest import Ingest, Offer, Refused, hold, open_reports
-from shuffledp.collection.report import Verdict
 from shuffledp.collection.sealing import Opener, Sealer
 from shuffledp.collection.store import Store
 from tests.collection.service import Reports, codes_of, digest_of, hash_of, store_at, task_of

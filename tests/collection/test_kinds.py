@@ -9,7 +9,6 @@ import pytest
 
 from shuffledp.collection.asked import whole_values
 from shuffledp.collection.draw import Family, draw_report, pieces_of
-from shuffledp.collection.dummies import drawn_columns
 from shuffledp.collection.estimates import (
     Spread,
     SpreadEstimate,
@@ -19,6 +18,7 @@ from shuffledp.collection.estimates import (
     estimate_question,
 )
 from shuffledp.collection.kinds import TIE, More, distance, more_of
+from shuffledp.collection.laws import drawn_columns
 from shuffledp.collection.planner import half_width
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.task import Draft

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shuffledp.collection import closing, dummies
+from shuffledp.collection import closing, laws
 from shuffledp.collection.closing import batch_path, close_task
 from shuffledp.collection.ingest import hold, open_reports
 from shuffledp.collection.sealing import Opener
@@ -22,14 +22,14 @@ def test_another_task_is_answered_while_one_with_many_dummies_closes(tmp_path, m
     other = task_of(title={"en": "Another task"})
     store, _ = filled(tmp_path)
     store.post(other, SHUFFLER, FLOOR, NOON)
-    second, answers, stored, seal = Store(tmp_path / "store.db"), [], [], dummies.seal_inner
+    second, answers, stored, seal = Store(tmp_path / "store.db"), [], [], laws.seal_inner
 
     def sealing(*arguments):
         answers.extend(hold(second, [open_reports(Reports(other).one(), other, Opener(SHUFFLER))]))
         stored.append(sum(len(second.dummies(TASK.digest, question)) for question in range(2)))
         return seal(*arguments)
 
-    monkeypatch.setattr(dummies, "seal_inner", sealing)
+    monkeypatch.setattr(laws, "seal_inner", sealing)
     path = close_task(store, TASK.digest, clock=Time())
     assert answers == [b"\0"] * 31
     assert sorted(set(stored)) == [0, 8, 16, 20, 28], "no transaction stores more than a piece"
@@ -44,7 +44,7 @@ def test_dummies_of_a_closing_that_died_are_drawn_alike_and_never_added_to(tmp_p
     monkeypatch.setattr(closing, "PIECE", 8)
     store, _ = filled(tmp_path)
     for died_after in (0, 3, 25):
-        monkeypatch.setattr(dummies, "seal_inner", dying_after(died_after))
+        monkeypatch.setattr(laws, "seal_inner", dying_after(died_after))
         with pytest.raises(SystemExit):
             close_task(store, TASK.digest, clock=Time())
         monkeypatch.undo()
@@ -62,7 +62,7 @@ def test_dummies_of_a_closing_that_died_are_drawn_alike_and_never_added_to(tmp_p
 
 def dying_after(calls: int):
     """Sealing that ends the process after so many calls."""
-    left, seal = iter(range(calls)), dummies.seal_inner
+    left, seal = iter(range(calls)), laws.seal_inner
 
     def sealing(*arguments):
         if next(left, None) is None:

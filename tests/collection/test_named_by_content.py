@@ -15,17 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from shuffledp.cli.demo.service import running
+from shuffledp.cli.demo.collection import running
 from shuffledp.collection import store as schema
 from shuffledp.collection.analyzer import open_batch
-from shuffledp.collection.batch import Batch
-from shuffledp.collection.client import RESEALED, Device, Link, fetch_task
+from shuffledp.collection.batch import Batch, Outer, Verdict, open_outer, seal_inner, seal_outer
+from shuffledp.collection.client import RESEALED, Device, DeviceState, Link, fetch_task
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.ingest import Refused, hold, open_reports
-from shuffledp.collection.report import Outer, Verdict, open_outer, seal_inner, seal_outer
 from shuffledp.collection.sealing import Opener, Sealer
-from shuffledp.collection.state import DeviceState
 from shuffledp.collection.store import Store
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput

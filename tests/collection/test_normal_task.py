@@ -16,18 +16,17 @@ from shuffledp.collection.batch import Batch
 from shuffledp.collection.client import Client
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.draw import Family
-from shuffledp.collection.dummies import drawn_columns
 from shuffledp.collection.estimates import Tallied, dummies_along, dummies_between, estimate_question
 from shuffledp.collection.ingest import hold, open_reports
-from shuffledp.collection.laws import NormalSearch, cells_of, needed_law, parts_of
+from shuffledp.collection.laws import NormalSearch, cells_of, drawn_columns, needed_law, parts_of
 from shuffledp.collection.promise import MOST_LAW_WORK, check_floor, cost_of_answer, floor_of, promised_profiles
 from shuffledp.collection.release import write_release
-from shuffledp.collection.release_json import release_document
+from shuffledp.collection.release_page import release_document
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.task import PostedTask
 from shuffledp.collection.verify import verify
+from shuffledp.dummies import StatedCells, normal_side
 from shuffledp.errors import InvalidInput
-from shuffledp.normal import StatedCells, normal_side
 from shuffledp.numerics.randomness import simulation_random
 from tests.collection.batches import analyzer_key
 from tests.collection.service import TIMES, Time, codes_of, hash_of, store_at

@@ -8,13 +8,13 @@ import time
 import pytest
 
 from shuffledp.cli.demo.clients import Chromium
-from shuffledp.cli.demo.service import running
+from shuffledp.cli.demo.collection import running
 from shuffledp.collection.closing import Keeper
 from shuffledp.collection.fields import read_time, write_time
 from shuffledp.collection.ingest import hold, open_reports
-from shuffledp.collection.notice import Notice, draft_now
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.store import Store, due
+from shuffledp.collection.task import Notice, draft_now
 from shuffledp.errors import InvalidInput
 from tests.collection.page.chromium import CHROMIUM, NODE
 from tests.collection.page.nodejs import lay_out, run

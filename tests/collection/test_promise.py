@@ -9,8 +9,18 @@ import re
 import pytest
 
 from shuffledp.collection.laws import CROWD_SLACK, FLOOR_SLACK, stated_crowd
-from shuffledp.collection.promise import check_crowd, check_floor, crowd_of, floor, floor_of, needed_dummies
-from shuffledp.collection.promised import LANGUAGES, promises_data, shown, what_is_promised
+from shuffledp.collection.promise import (
+    LANGUAGES,
+    check_crowd,
+    check_floor,
+    crowd_of,
+    floor,
+    floor_of,
+    needed_dummies,
+    promises_data,
+    shown,
+    what_is_promised,
+)
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.floats import few_digits_up

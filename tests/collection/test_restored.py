@@ -13,8 +13,8 @@ import pytest
 from shuffledp.collection import closing
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.closing import Keeper, close_task, destroy_task, expire_task, finish_removals
-from shuffledp.collection.dummies import chance_of, seal_dummies
 from shuffledp.collection.ingest import Refused, hold, open_reports
+from shuffledp.collection.laws import chance_of, seal_dummies
 from shuffledp.collection.sealing import Opener, new_private
 from shuffledp.collection.store import Store, marks_of, set_marks
 from shuffledp.collection.task import PostedTask

@@ -10,10 +10,8 @@ from shuffledp.cli.ledger import read_guarantees
 from shuffledp.collection import analyzer
 from shuffledp.collection.analyzer import batch_draft, open_batch
 from shuffledp.collection.batch import Batch
-from shuffledp.collection.checklist import collection_checklist
 from shuffledp.collection.promise import floor_of
-from shuffledp.collection.release_json import release_document, release_object
-from shuffledp.collection.release_page import release_page
+from shuffledp.collection.release_page import collection_checklist, release_document, release_object, release_page
 from shuffledp.errors import InvalidInput
 from shuffledp.ledger import Ledger, composed_epsilon
 from shuffledp.numerics.randomness import simulation_random

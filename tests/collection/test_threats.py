@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 from shuffledp.collection.analyzer import open_batch
-from shuffledp.collection.batch import permuted_column
+from shuffledp.collection.batch import permuted_column, seal_inner
 from shuffledp.collection.closing import close_task
-from shuffledp.collection.dummies import draw_dummies
 from shuffledp.collection.estimates import slopes_of
 from shuffledp.collection.ingest import hold, open_reports
+from shuffledp.collection.laws import draw_dummies
 from shuffledp.collection.promise import floor_of
 from shuffledp.collection.release import write_release
-from shuffledp.collection.release_json import release_document
-from shuffledp.collection.report import seal_inner
+from shuffledp.collection.release_page import release_document
 from shuffledp.collection.sealing import Opener, Sealer
 from shuffledp.collection.verify import verify
 from shuffledp.numerics.randomness import simulation_random

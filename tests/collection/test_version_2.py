@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 from shuffledp.collection.analyzer import open_batch
-from shuffledp.collection.batch import Batch
+from shuffledp.collection.batch import Batch, Outer, open_outer, split_inners
 from shuffledp.collection.client import Client, answer_code
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.draw import Family, draw_report, pieces_of
-from shuffledp.collection.dummies import drawn_columns
 from shuffledp.collection.ingest import hold, open_reports
 from shuffledp.collection.keys import AnalyzerKey
-from shuffledp.collection.laws import law_of_task
+from shuffledp.collection.laws import drawn_columns, law_of_task
 from shuffledp.collection.planner import half_width
 from shuffledp.collection.promise import (
     MOST_LAW_WORK,
@@ -29,8 +28,7 @@ from shuffledp.collection.promise import (
     promised_profiles,
 )
 from shuffledp.collection.release import write_release
-from shuffledp.collection.release_json import release_document
-from shuffledp.collection.report import Outer, open_outer, split_inners
+from shuffledp.collection.release_page import release_document
 from shuffledp.collection.sealing import OVERHEAD, Opener, sign
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft, PostedTask

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from shuffledp.collection.analyzer import open_batch
-from shuffledp.collection.dummies import drawn_columns
 from shuffledp.collection.estimates import Tallied, estimate_question, slopes_of
 from shuffledp.collection.kinds_view import more_lines
+from shuffledp.collection.laws import drawn_columns
 from shuffledp.collection.lettering import letters_html
 from shuffledp.collection.release import write_release
-from shuffledp.collection.release_json import release_object
-from shuffledp.collection.release_page import release_page
+from shuffledp.collection.release_page import release_object, release_page
 from shuffledp.collection.verify import verify
 from shuffledp.collection.weights import fit_margins, places_of, weigh
 from shuffledp.errors import InvalidInput

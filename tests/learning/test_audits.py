@@ -15,11 +15,11 @@ from shuffledp.learning.audits import (
     audit_example_swap,
 )
 from shuffledp.learning.features import public_projection
-from shuffledp.learning.idx import read_digits, sample_folder
+from shuffledp.learning.inputs import read_digits, sample_folder
 from shuffledp.learning.messages import Clipping
 from shuffledp.learning.network import Network
-from shuffledp.learning.published import Reading, train_as_published
 from shuffledp.numerics.randomness import simulation_random
+from shuffledp.reproduce.training import Reading, train_as_published
 
 MNIST = os.environ.get("SHUFFLEDP_MNIST")
 DRAW = np.random.default_rng(0)
@@ -151,7 +151,7 @@ def test_the_published_training_refuses_unknown_readings():
 @pytest.mark.parametrize("clipped", ["average-l2", "average-l1", "average-column-sum", "examples-l1", "examples-l2"])
 def test_every_reading_bounds_what_it_says(clipped):
     """One block, one step of length 1 without noise: the move is the message."""
-    from shuffledp.learning.published import CLIPPED_NORMS
+    from shuffledp.reproduce.training import CLIPPED_NORMS
 
     assert clipped in CLIPPED_NORMS
     features, labels = DRAW.normal(size=(30, 5)) * 20, DRAW.integers(3, size=30)

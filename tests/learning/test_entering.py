@@ -7,7 +7,7 @@ import pytest
 
 from shuffledp.errors import InvalidInput
 from shuffledp.learning import training
-from shuffledp.learning.entering import spending_of
+from shuffledp.learning.keeping import spending_of
 from shuffledp.ledger import Ledger
 from shuffledp.numerics.randomness import secure_random
 from tests.learning.test_training import FEATURES, GROUPS, LABELS, classifier

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.idx import read_digits, read_idx, sample_folder
+from shuffledp.learning.inputs import read_digits, read_idx, sample_folder
 
 
 def idx(array, kind=8):

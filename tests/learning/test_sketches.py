@@ -10,13 +10,12 @@ import pytest
 from shuffledp.accounting import bounds
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.classifier import ShuffledSGDClassifier
 from shuffledp.learning.features import cosine_projection
-from shuffledp.learning.idx import read_digits, sample_folder
+from shuffledp.learning.inputs import read_digits, sample_folder
 from shuffledp.learning.network import Network
 from shuffledp.learning.rounds import SLOPE, plan_sketches, signs
 from shuffledp.learning.settings import Settings
-from shuffledp.learning.training import Run
+from shuffledp.learning.training import Run, ShuffledSGDClassifier
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.setting import Setting
 

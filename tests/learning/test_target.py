@@ -61,7 +61,7 @@ def test_the_end_of_a_search_is_said_as_an_end(monkeypatch):
     said = "were found, where the search ends: more might stay within the target as well: "
     rich = classifier(seen="users", rounds=1, target_epsilon=1e4).fit(FEATURES, LABELS, groups=GROUPS)
     assert any("budgets of a message of 64" in note and said in note for note in rich.guarantee_.notes)
-    monkeypatch.setattr("shuffledp.learning.target.MOST_ROUNDS", 2)
+    monkeypatch.setattr("shuffledp.learning.settings.MOST_ROUNDS", 2)
     short = classifier(seen="users", rounds=None, target_epsilon=1e4).fit(FEATURES, LABELS, groups=GROUPS)
     assert any("2 rounds " + said in note for note in short.guarantee_.notes)
     usual = classifier(seen="users", target_epsilon=3.0).fit(FEATURES, LABELS, groups=GROUPS)

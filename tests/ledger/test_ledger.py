@@ -12,7 +12,7 @@ import shuffledp as sdp
 from shuffledp.accounting import certify, compose, privacy_profile
 from shuffledp.ledger import Draft, Ledger, Spending, Use
 from shuffledp.ledger.ledger import shared_by_one
-from shuffledp.releases import engine, entering
+from shuffledp.releases import engine, run
 
 VOTES = {"vote": ["yes", "no"] * 500, "budget": [0.5, 2.0] * 500, "hours": [10.0, 40.0] * 500}
 YES = sdp.Frequency(["yes", "no"])
@@ -291,4 +291,4 @@ def test_the_least_costly_certificate_of_a_guarantee_is_kept():
     assert [level.epsilon0 for level in found.levels] == [0.5, 2.0]
     kept = max(level.profile.epsilon(1e-4).upper for level in found.levels)
     assert found.epsilon <= kept * (1.0 + 1e-9) <= found.epsilon * 1.01
-    assert entering.Entering.into(None, "everybody", None, "") is None
+    assert run.Entering.into(None, "everybody", None, "") is None

@@ -13,8 +13,7 @@ from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.planning import bucket_budgets
-from shuffledp.planning.error import Moments, predict
-from shuffledp.planning.question import rounded_down, rounded_up, some_values
+from shuffledp.planning.question import Moments, predict, rounded_down, rounded_up, some_values
 from shuffledp.randomizers import OneBit
 from shuffledp.setting import Setting
 

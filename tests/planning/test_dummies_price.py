@@ -9,7 +9,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.dummies import WHOLE
-from shuffledp.planning.error import Moments
+from shuffledp.planning.question import Moments
 
 R5 = sdp.RandomizedResponse(5)
 

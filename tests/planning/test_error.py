@@ -9,11 +9,10 @@ from shuffledp import Frequency, Mean, Variance
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.planning.error import Moments, predict, reading, weight_of_reports
-from shuffledp.planning.question import Guess, PlannedQuestion
+from shuffledp.planning.question import Guess, Moments, PlannedQuestion, predict, reading, weight_of_reports
 from shuffledp.questions.frequency import frequency
 from shuffledp.questions.mean import mean
-from shuffledp.questions.shuffler import ShuffledReports
+from shuffledp.questions.tally import ShuffledReports
 from shuffledp.randomizers import OneBit, RandomizedResponse
 
 SHARES = (0.55, 0.25, 0.12, 0.06, 0.02)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffledp.planning.error import Candidates, UserTerms, best_levels
+from shuffledp.planning.question import Candidates, UserTerms, best_levels
 
 
 def precision(candidates: Candidates, chosen: tuple[int, ...]) -> float:

@@ -14,7 +14,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.planning import plan
-from shuffledp.planning.error import predict
+from shuffledp.planning.question import predict
 from shuffledp.planning.target import scaled
 from shuffledp.randomizers.wire import encode
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shuffledp.budgets import Budgets, level_indices
-from shuffledp.questions.tallies import tally_for
-from shuffledp.questions.task import Task
+from shuffledp.questions.question import Task
+from shuffledp.questions.tally import tally_for
 
 
 def task_of(family, epsilons, seen, weights="population", deltas=None):

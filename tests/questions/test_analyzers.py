@@ -11,7 +11,7 @@ from shuffledp.numerics.randomness import simulation_random
 from shuffledp.questions.estimate import Estimate
 from shuffledp.questions.frequency import frequency
 from shuffledp.questions.mean import mean
-from shuffledp.questions.shuffler import ShuffledReports, shuffle_reports
+from shuffledp.questions.tally import ShuffledReports, shuffle_reports
 from shuffledp.randomizers import OneBit, RandomizedResponse
 
 REPEATS = 1000

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.questions.count_laws import Added, CountEstimate, CountLaw
+from shuffledp.questions.estimate import Added, CountEstimate, CountLaw
 from shuffledp.questions.frequency import frequency
 from shuffledp.questions.mean import mean
-from shuffledp.questions.shuffler import ShuffledReports
+from shuffledp.questions.tally import ShuffledReports
 from shuffledp.randomizers import HadamardResponse, OneBit, RandomizedResponse
 
 

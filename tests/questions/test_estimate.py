@@ -14,7 +14,7 @@ from shuffledp.questions.estimate import Estimate
 from shuffledp.questions.frequency import frequency
 from shuffledp.questions.mean import LongTailedEstimate
 from shuffledp.questions.ranges import RangeEstimate
-from shuffledp.questions.shuffler import ShuffledReports
+from shuffledp.questions.tally import ShuffledReports
 from shuffledp.questions.variance import VarianceEstimate
 from shuffledp.randomizers import RandomizedResponse
 

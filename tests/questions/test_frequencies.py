@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
 from shuffledp.questions.frequency import FREQUENCY_MECHANISMS, frequency, frequency_oracle, project_to_simplex
-from shuffledp.questions.shuffler import ShuffledReports, shuffle_reports
+from shuffledp.questions.tally import ShuffledReports, shuffle_reports
 from shuffledp.randomizers import LocalHashing, RandomizedResponse, UnaryEncoding
 
 MECHANISMS = [name for name in FREQUENCY_MECHANISMS if name != "rr"]

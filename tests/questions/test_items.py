@@ -14,7 +14,7 @@ from scipy import stats
 
 import shuffledp as sdp
 from shuffledp.questions.items import Counted, ItemsEstimate, ItemTally, most_tried, smallest_found
-from shuffledp.questions.tallies import tally_from_state
+from shuffledp.questions.tally import tally_from_state
 from shuffledp.randomizers.hashing import LeveledHashing
 from shuffledp.randomizers.item_domain import BITS, ListedItems, WordItems
 from shuffledp.randomizers.walsh import walsh_hadamard

@@ -14,10 +14,9 @@ from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
-from shuffledp.questions.mean import LongTailedEstimate, MeanTally, mean
-from shuffledp.questions.number import NUMBER_MECHANISMS, number_randomizer
-from shuffledp.questions.shuffler import ShuffledReports, shuffle_reports
-from shuffledp.questions.task import Task
+from shuffledp.questions.mean import NUMBER_MECHANISMS, LongTailedEstimate, MeanTally, mean, number_randomizer
+from shuffledp.questions.question import Task
+from shuffledp.questions.tally import ShuffledReports, shuffle_reports
 from shuffledp.questions.variance import variance
 from shuffledp.randomizers import Gaussian, Laplace, OneBit
 from shuffledp.randomizers.base import NumberLaw

@@ -10,7 +10,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.questions.frequency import frequency
 from shuffledp.questions.ranges import Bins, RangeEstimate, TreeTally, consistent
-from shuffledp.questions.shuffler import shuffle_reports
+from shuffledp.questions.tally import shuffle_reports
 from shuffledp.randomizers import HadamardResponse
 from shuffledp.randomizers.tree import RangeTree
 from shuffledp.releases.wrappers import estimate_histogram, estimate_quantiles

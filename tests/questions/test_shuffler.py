@@ -9,7 +9,7 @@ from scipy.stats import chisquare
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
-from shuffledp.questions.shuffler import ShuffledReports, shuffle_reports
+from shuffledp.questions.tally import ShuffledReports, shuffle_reports
 
 
 def test_reports_keep_their_budgets_when_levels_are_seen():

@@ -17,11 +17,10 @@ from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import secure_random, simulation_random
 from shuffledp.questions import tally as counting
 from shuffledp.questions.frequency import FREQUENCY_MECHANISMS, frequency_oracle
-from shuffledp.questions.number import NUMBER_MECHANISMS, number_randomizer
+from shuffledp.questions.mean import NUMBER_MECHANISMS, number_randomizer
+from shuffledp.questions.question import Task
 from shuffledp.questions.ranges import RangeEstimate
-from shuffledp.questions.tallies import tally_for, tally_from_state
-from shuffledp.questions.tally import LevelSums
-from shuffledp.questions.task import Task
+from shuffledp.questions.tally import LevelSums, tally_for, tally_from_state
 from shuffledp.randomizers import CoordinateSampling, Laplace, OneBit, RandomizedResponse, RangeTree, SignedSketch
 from shuffledp.randomizers.numeric import TwoMoments
 from shuffledp.randomizers.vector import DirectionCodebook

@@ -11,8 +11,8 @@ from scipy.stats import binom
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.questions.shuffler import ShuffledReports
-from shuffledp.questions.task import Task
+from shuffledp.questions.question import Task
+from shuffledp.questions.tally import ShuffledReports
 from shuffledp.questions.variance import VarianceTally, variance
 from shuffledp.randomizers.numeric import TwoMoments
 

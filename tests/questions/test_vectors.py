@@ -6,7 +6,7 @@ from scipy import stats
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.questions.shuffler import shuffle_reports
+from shuffledp.questions.tally import shuffle_reports
 from shuffledp.questions.vectors import VectorEstimate, vector_family, vector_mean
 from shuffledp.randomizers.sketch import CoordinateSampling, SignedSketch
 from shuffledp.randomizers.vector import DirectionCodebook

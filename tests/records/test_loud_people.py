@@ -14,9 +14,9 @@ from shuffledp.budgets import Budgets, level_indices
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.questions.frequency import FREQUENCY_MECHANISMS, frequency_oracle
-from shuffledp.questions.number import NUMBER_MECHANISMS, number_randomizer
-from shuffledp.questions.tallies import tally_for
-from shuffledp.questions.task import Task
+from shuffledp.questions.mean import NUMBER_MECHANISMS, number_randomizer
+from shuffledp.questions.question import Task
+from shuffledp.questions.tally import tally_for
 from shuffledp.questions.vectors import vector_family
 from shuffledp.randomizers.hashing import LeveledHashing
 from shuffledp.randomizers.item_domain import ListedItems

@@ -90,8 +90,7 @@ def test_one_row_each_does_not_look_at_the_records():
         rows = pl.DataFrame({"name": ["a", "a", "a", "b"] * 2, "vote": [vote] * 8, "budget": [700.0] * 8})
         source = sdp.simulation_random(3)
         from shuffledp.records.people import Owners
-        from shuffledp.records.person import Person
-        from shuffledp.records.sources import Batch
+        from shuffledp.records.sources import Batch, Person
 
         owners = Owners(Person("name"), "one", source)
         owners.add(Batch({"name": rows["name"]}, 8, 0), np.array(1.0), np.array(0.0))

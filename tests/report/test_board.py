@@ -11,8 +11,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.cli import main
-from shuffledp.cli.board import board_of
-from shuffledp.report.board import Board, Enemy, enemies_picture, made_false_by
+from shuffledp.cli.board import Board, Enemy, board_of, enemies_picture, made_false_by
 
 BUDGETS, DELTA = sdp.Budgets([0.5, 2.0], [900, 100]), 1e-6
 

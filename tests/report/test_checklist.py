@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
+from shuffledp.cli.difference import difference_checklist
+from shuffledp.cli.ledger import ledger_checklist
 from shuffledp.learning.page import Training, training_checklist
 from shuffledp.report.answer import Answer
 from shuffledp.report.checklist import OPEN, QUESTIONS, checklist
-from shuffledp.report.difference import difference_checklist
-from shuffledp.report.ledger import ledger_checklist
 from shuffledp.report.page import render
 from shuffledp.report.wording import up
 

@@ -9,12 +9,12 @@ import pytest
 from rich.console import Console
 
 import shuffledp as sdp
-from shuffledp.guarantee import Evidence, Kind
 from shuffledp.numerics.interval import Interval
-from shuffledp.report.evidence import Standing, evidence_sections, source, standing
-from shuffledp.report.svg import bounds_picture
+from shuffledp.report.page import bounds_picture
 from shuffledp.report.terminal import print_guarantee
 from shuffledp.report.to_json import guarantee_to_json
+from shuffledp.report.wording import Standing, evidence_sections, source, standing
+from shuffledp.setting import Evidence, Kind
 
 UPPER, LOWER, ASYMPTOTIC = Kind.CERTIFIED_UPPER, Kind.CERTIFIED_LOWER, Kind.ASYMPTOTIC
 EVIDENCE = (

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shuffledp as sdp
-from shuffledp.guarantee import LevelGuarantee
 from shuffledp.numerics.interval import Interval
 from shuffledp.releases.wrappers import estimate_frequency
 from shuffledp.report.answer import notes
@@ -32,6 +31,7 @@ from shuffledp.report.wording import (
     up,
     with_error,
 )
+from shuffledp.setting import LevelGuarantee
 
 positive = st.floats(min_value=1e-300, max_value=1e300, allow_nan=False)
 

@@ -11,8 +11,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.cli import main
-from shuffledp.errors import InvalidInput
-from shuffledp.extras import what_is_missing
+from shuffledp.errors import InvalidInput, what_is_missing
 from shuffledp.reproduce import REPRODUCTIONS, reproduce
 from shuffledp.reproduce.base import NAMES, epsilons
 from shuffledp.reproduce.normal_limit import normal_distance

@@ -12,11 +12,19 @@ import numpy as np
 import pytest
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.idx import sample_folder
-from shuffledp.learning.published import train_as_published
-from shuffledp.reproduce import REPRODUCTIONS, reproduce, training, training_rdp, training_runs
+from shuffledp.learning.inputs import sample_folder
+from shuffledp.reproduce import REPRODUCTIONS, renyi, reproduce, training
 from shuffledp.reproduce.base import epsilons
-from shuffledp.reproduce.training_runs import VARIABLE, Honest, Published, Scale, scale, shown_epsilon, trained
+from shuffledp.reproduce.training import (
+    VARIABLE,
+    Honest,
+    Published,
+    Scale,
+    scale,
+    shown_epsilon,
+    train_as_published,
+    trained,
+)
 
 NAMES = ("gspa-figure-4", "gspa-table-3", "rdp-figure-4", "rdp-table-2")
 
@@ -26,11 +34,11 @@ def folder(tmp_path_factory):
     """All four, quick, cut to one epoch and two rounds, on small networks."""
     with pytest.MonkeyPatch.context() as patch:
         small = replace(scale(True), epochs=1, rounds=2)
-        for module in (training, training_rdp):
+        for module in (training, renyi):
             patch.setattr(module, "scale", lambda quick: small)
         patch.setattr(training, "READING", replace(training.READING, hidden=16))
-        patch.setattr(training_rdp, "SCRIPT", replace(training_rdp.SCRIPT, hidden=16))
-        patch.setattr(training_rdp, "PRINTED", replace(training_rdp.PRINTED, hidden=16))
+        patch.setattr(renyi, "SCRIPT", replace(renyi.SCRIPT, hidden=16))
+        patch.setattr(renyi, "PRINTED", replace(renyi.PRINTED, hidden=16))
         found = tmp_path_factory.mktemp("training")
         for name in NAMES:
             done: list[float] = []
@@ -116,7 +124,7 @@ def test_a_way_runs_the_library_and_seeds_differ():
     how = Scale(sample_folder(), 1, 1, 2)
     way = Published(replace(training.READING, epochs=1, hidden=8), (1.0,) * 10)
     found = trained({"x": way}, how, lambda done: None)["x"]
-    data = training_runs._data(sample_folder())
+    data = training._data(sample_folder())
     again = train_as_published(
         data.components[0], data.labels[0], (data.components[1], data.labels[1]), (1.0,) * 10, way.reading, seed=1
     )

@@ -9,9 +9,8 @@ import pytest
 
 import shuffledp as sdp
 import shuffledp.spark as sps
-from shuffledp.errors import InvalidInput
-from shuffledp.extras import what_is_missing
-from shuffledp.spark import engine, session
+from shuffledp.errors import InvalidInput, what_is_missing
+from shuffledp.spark import engine, frames
 from shuffledp.spark.engine import SparkEngine, check_versions
 from shuffledp.spark.frames import explained
 
@@ -19,7 +18,7 @@ NO_PACKAGE = r"^a worker of Spark has no shuffledp, or not all that it needs; in
 
 
 def test_without_pyspark_one_line_names_the_extra(monkeypatch):
-    monkeypatch.setattr(session, "find_spec", lambda name: None if name == "pyspark" else object())
+    monkeypatch.setattr(frames, "find_spec", lambda name: None if name == "pyspark" else object())
     told = {"value": "vote", "budgets": 1.0, "seen": "reports", "delta": 1e-6}
     message = rf"^{re.escape(what_is_missing('shuffledp.spark', 'pyspark'))}$"
     with pytest.raises(InvalidInput, match=message):
@@ -53,16 +52,16 @@ def test_a_missing_or_old_java_is_one_line(monkeypatch, tmp_path, text, message)
     if text is not None:
         java(tmp_path, text)
     if message is None:
-        session.require_java()
+        frames.require_java()
         return
     with pytest.raises(InvalidInput, match=message):
-        session.require_java()
+        frames.require_java()
 
 
 def test_a_home_of_java_without_java_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(InvalidInput, match="cannot be run; install Java 17"):
-        session.require_java()
+        frames.require_java()
 
 
 def test_versions_of_workers_are_compared():

@@ -14,7 +14,7 @@ import shuffledp as sdp
 from shuffledp.errors import InvalidInput
 from shuffledp.records.columns import as_floats
 from shuffledp.tables import Table, TableOptions, read_columns
-from shuffledp.tables.marks import THOUSANDS, plain_numbers, way_out
+from shuffledp.tables.options import THOUSANDS, plain_numbers, way_out
 
 BOTH = (
     r"1,234 is 1\.234 with `decimal = ','`, and 1234 with `thousands = ','`; say which it is",

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from shuffledp.errors import InvalidInput
 from shuffledp.tables import Table
-from shuffledp.tables import rows as module
-from shuffledp.tables.rows import LONGEST, Survey, TextRows
+from shuffledp.tables import files as module
+from shuffledp.tables.files import LONGEST, Survey, TextRows
 
 
 def survey(path: Path, content: bytes, separator: str = ",") -> Survey:

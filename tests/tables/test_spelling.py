@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import shuffledp as sdp
 from shuffledp.errors import InvalidInput
 from shuffledp.tables import Table, canonical, canonical_texts
-from shuffledp.tables.spelling import one_spelling, spelled, twice
+from shuffledp.tables.options import one_spelling, spelled, twice
 
 SPELLINGS = {
     "5": ["5", "5.0", " 5", "5\t", "5.000", "\ufeff5", "5\u200b"],

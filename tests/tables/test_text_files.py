@@ -8,7 +8,7 @@ import pytest
 
 from shuffledp.errors import InvalidInput
 from shuffledp.tables import TableOptions, read_columns
-from shuffledp.tables.rows import BYTE_ORDER_MARK
+from shuffledp.tables.files import BYTE_ORDER_MARK
 
 TEXT = "vote,x\nja,1\nGrüße,2\n"
 

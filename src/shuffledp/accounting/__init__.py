@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, Answer, remembered, weigh
 from shuffledp.accounting.certify import bounds, certified_uppers, certify, privacy_profile
 from shuffledp.accounting.profiles.composition import ComposedProfile, SmallestProfile, compose, composed
-from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
-from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, remembered_by_thread
+from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, gaussian_epsilon, remembered_by_thread
 from shuffledp.accounting.profiles.stored import StoredProfile
 from shuffledp.accounting.published.closed import ErlingssonProfile, gspa_mu
 from shuffledp.accounting.theorems.approximate import GaussianPointsProfile
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
         calibrate_scale,
         last_within,
     )
-    from shuffledp.accounting.curves import (
+    from shuffledp.accounting.certify import (
         ProfileCurve,
         drawn_profile,
         profile_epsilons,

@@ -16,10 +16,9 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile, remembered_by_
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import Uniform
 from shuffledp.errors import NotConverged, OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.interval import Enclosure, FloatArray
 from shuffledp.randomizers.base import MadeFromMemo
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 MANY_LEVELS = 32
 """Populations with more levels are accounted from one shared distribution of the others (still certified)."""

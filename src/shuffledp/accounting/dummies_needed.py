@@ -28,11 +28,13 @@ from shuffledp.accounting.theorems.floor.bound import (
 from shuffledp.ball import BallDummies
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.dummies import (
+    LARGEST_CENTRE,
     MOST_BITS,
     MOST_DUMMIES,
     WHOLE,
     DiscreteLaplace,
     Dummies,
+    NormalDummies,
     OwnDummies,
     Uniform,
     check_family,
@@ -40,7 +42,6 @@ from shuffledp.dummies import (
     is_one_bit,
 )
 from shuffledp.errors import InvalidInput, OutOfRegime, attempt, shown
-from shuffledp.normal import LARGEST_CENTRE, NormalDummies
 from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.base import HiddenByFakes

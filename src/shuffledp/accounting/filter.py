@@ -14,10 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from shuffledp.accounting.profiles.domination import check_outside
-from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
-from shuffledp.accounting.profiles.profile import check_delta
+from shuffledp.accounting.profiles.profile import check_delta, gaussian_epsilon
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.floats import (
     SMALLEST,
     Lower,
@@ -32,6 +30,7 @@ from shuffledp.numerics.floats import (
     roundoff,
 )
 from shuffledp.numerics.gaussian_tail import largest_shift, normal_divergence
+from shuffledp.setting import Guarantee
 
 _LARGEST_MU = 1000.0
 """Larger limits protect nothing."""

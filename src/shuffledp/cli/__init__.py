@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     SystemExit
         Always, with the exit status above. With SHUFFLEDP_DEBUG set, internal failures keep their traceback.
     """
-    from shuffledp.shell.left import left
+    from shuffledp.shell.output import left
 
     gc.set_threshold(NEW_OBJECTS)
     try:
@@ -56,8 +56,7 @@ def _run(arguments: list[str]) -> int:
         from click import ClickException as TyperException  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
 
     from shuffledp.cli.front import spelled
-    from shuffledp.shell.left import LEFT, Left
-    from shuffledp.shell.output import COMMAND_LINE
+    from shuffledp.shell.output import COMMAND_LINE, LEFT, Left
 
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - closed before the command began
         return _fail("standard output is closed, so no answer could be shown; nothing was done: open it", REFUSED)
@@ -78,7 +77,7 @@ def _run(arguments: list[str]) -> int:
         return _interrupted()
     except (InvalidInput, OutOfRegime) as error:
         from shuffledp.cli.app import options_of
-        from shuffledp.cli.messages import in_options
+        from shuffledp.cli.front import in_options
 
         told = in_options(str(error), arguments, options_of(arguments))
         return _fail("; ".join([told, *_left_behind()]), REFUSED)
@@ -93,7 +92,7 @@ def _run(arguments: list[str]) -> int:
     except BrokenPipeError:
         return _stopped(INTERNAL)
     except ModuleNotFoundError as error:
-        from shuffledp.extras import EXTRA_OF, what_is_missing
+        from shuffledp.errors import EXTRA_OF, what_is_missing
 
         if (error.name or "").startswith("shuffledp."):
             return _fail(f"{_command(arguments)} needs {error.name}, which this copy lacks; install it whole", REFUSED)
@@ -113,7 +112,7 @@ def _run(arguments: list[str]) -> int:
 
 def _parser(arguments: list[str]) -> Callable[..., Any]:
     """Return the command line: of a question of a table that command alone, which starts sooner, else all commands."""
-    from shuffledp.cli.estimates_app import QUESTIONS, alone
+    from shuffledp.cli.front import QUESTIONS, alone
 
     if arguments and arguments[0] in (*QUESTIONS, "release"):
         return alone(arguments[0])
@@ -148,7 +147,7 @@ def _released(nothing: str = "nothing was released") -> str:
 
 
 def _left_behind() -> list[str]:
-    from shuffledp.shell.left import left
+    from shuffledp.shell.output import left
 
     return left().sentences()
 

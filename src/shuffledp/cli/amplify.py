@@ -10,10 +10,9 @@ from pathlib import Path
 
 from shuffledp import __version__
 from shuffledp.accounting import certify, profile_epsilons, renyi_points, worst_profile
-from shuffledp.guarantee import Guarantee
 from shuffledp.report.to_json import dumps, guarantee_to_json, mu_to_json
 from shuffledp.report.wording import dummies_notes, guarantee_notes, large_delta_notes, some_levels
-from shuffledp.setting import Setting
+from shuffledp.setting import Guarantee, Setting
 from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
 
 MOST_LEVELS = 1000

@@ -13,8 +13,7 @@ import typer
 from shuffledp import randomizers
 from shuffledp.audit import AuditResult, audit_pipeline, audit_randomizer
 from shuffledp.audit.loading import COMMAND
-from shuffledp.cli.population import Population, parse_seen
-from shuffledp.cli.randomizer import FAMILIES, parse_randomizer
+from shuffledp.cli.population import FAMILIES, Population, parse_randomizer, parse_seen
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import choose_random
 from shuffledp.report.terminal import print_audit

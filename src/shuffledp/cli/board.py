@@ -1,20 +1,177 @@
-"""`--board FILE`: the three numbers of a board page, certified for `amplify`, `plan` and `release`."""
+"""A page for a board: one sentence, one picture, three enemies, and what would make it false.
+
+The page computes nothing: what each enemy can do was certified by whoever asks for it.
+
+`--board FILE`: the three numbers of a board page, certified for `amplify`, `plan` and `release`.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from html import escape
+
+from markupsafe import Markup
 
 from shuffledp import __version__
 from shuffledp.accounting import certify
-from shuffledp.guarantee import Guarantee
+from shuffledp.errors import printable
 from shuffledp.ledger import Spending, composed_epsilon
 from shuffledp.numerics.floats import decimal_up
-from shuffledp.report.board import Board, Enemy, board_page
-from shuffledp.report.wording import count
-from shuffledp.setting import Setting
+from shuffledp.report.page import WIDTH, Axis, page_template
+from shuffledp.report.wording import count, counted, odds_factor, percent, probability, up
+from shuffledp.setting import Guarantee, Setting
 from shuffledp.shell.output import COMMAND_LINE
+
+_NAMES, _ROW, _WIDEST = 8.0, 58.0, 50.0
+"""Left edge, height of a row, and the epsilon beyond which bars have one length: e^50 is beyond all picturing."""
+
+
+@dataclass(frozen=True)
+class Enemy:
+    """Somebody against whom a number holds.
+
+    Parameters
+    ----------
+    who : str
+        Such as "Whoever reads the result".
+    epsilon : float
+        Certified from above; inf: nothing is promised.
+    delta : float
+        Chance beyond it.
+    """
+
+    who: str
+    epsilon: float
+    delta: float
+
+    @property
+    def factor(self) -> str:
+        """By how much any conclusion may become likelier, in words."""
+        return "without a limit" if math.isinf(self.epsilon) else f"up to {odds_factor(self.epsilon)} times"
+
+
+@dataclass(frozen=True)
+class Board:
+    """What a board is told.
+
+    Parameters
+    ----------
+    heading : str
+        Title of the page.
+    settings : tuple of Setting
+        What was certified: one an answer, all about the same people.
+    enemies : tuple of Enemy
+        Three, the one against whom the promise is made first.
+    besides : tuple of str
+        More sentences below the first one, such as the error to expect.
+    people : str
+        What is counted: "people", or "rows, taken as people".
+    """
+
+    heading: str
+    settings: tuple[Setting, ...]
+    enemies: tuple[Enemy, ...]
+    besides: tuple[str, ...] = ()
+    people: str = "people"
+
+    @property
+    def sentence(self) -> str:
+        """The promise in one sentence."""
+        first, setting = self.enemies[0], self.settings[0]
+        whom = "any one" if setting.group_size == 1 else f"any {count(setting.group_size)}"
+        of = "" if setting.rounds == 1 else f", after all {count(setting.rounds)} rounds"
+        if math.isinf(first.epsilon):
+            return f"Nothing is promised to the {count(setting.budgets.n)} {self.people} at this delta."
+        return (
+            f"Whoever reads the result can become at most {odds_factor(first.epsilon)} times surer of anything about "
+            f"{whom} of the {count(setting.budgets.n)} {self.people}{of}, but for a chance of "
+            f"{probability(first.delta)}."
+        )
+
+
+def made_false_by(settings: Sequence[Setting]) -> list[str]:
+    """List what would make the first number false, from what the settings state.
+
+    Parameters
+    ----------
+    settings : sequence of Setting
+        What was certified, at least one.
+    """
+    setting = settings[0]
+    named = {"a randomizer within budget" if each.law is None else each.randomizer_name for each in settings}
+    said = [
+        "One hand runs the shuffler and reads the result, or sees reports before they are mixed: then the last of the "
+        "three numbers holds.",
+        "The same people are asked again: every further round adds to the number.",
+        "A budget, or the decision to take part, depends on what the person would answer.",
+        f"Reports are drawn by something else than {' and '.join(sorted(named))}, or are sent again instead of drawn "
+        "afresh.",
+    ]
+    if setting.seen == "reports" and setting.budgets.levels > 1:
+        said.append("A report shows which local budget it was made with.")
+    if setting.seen == "sum":
+        said.append("A single report is kept, logged or seen by anybody, and not only the sum.")
+    allowed = [counted(setting.colluding, "person", "people") + " on the reader's side"] if setting.colluding else []
+    allowed += [f"{percent(setting.missing)} who stay away or send junk"] if setting.missing else []
+    if allowed:
+        said.append(f"More of the people are not there, or not honest, than {' and '.join(allowed)}.")
+    else:
+        said.append("Some of the people are made up, stay away, or side with the reader: the number counts on all.")
+    if setting.dummies is not None:
+        said.append("The shuffler leaves out the reports of nobody that it promised to add, or tells which they are.")
+    if setting.linked and setting.same_record:
+        said.append("A person's record changes between the rounds.")
+    return said
+
+
+def board_page(board: Board, *, command: str, version: str) -> str:
+    """Write the page, self-contained.
+
+    Parameters
+    ----------
+    board : Board
+        What is told.
+    command : str
+        The command that made it.
+    version : str
+        Of the library.
+    """
+    return page_template("board.html").render(
+        heading=printable(board.heading),
+        sentence=board.sentence,
+        besides=board.besides,
+        enemies=board.enemies,
+        picture=Markup(enemies_picture(board.enemies)),
+        false_by=made_false_by(board.settings),
+        command=printable(command),
+        version=version,
+    )
+
+
+def enemies_picture(enemies: Sequence[Enemy]) -> str:
+    """Draw how much surer each enemy may become: bars on a logarithmic scale of the factor, that is, of epsilon.
+
+    Parameters
+    ----------
+    enemies : sequence of Enemy
+        From the weakest to the strongest.
+    """
+    longest = max(0.1, *(min(enemy.epsilon, _WIDEST) for enemy in enemies))
+    axis = Axis(0.0, longest, _NAMES, WIDTH - 96)
+    parts: list[str] = []
+    for place, enemy in enumerate(enemies):
+        y = place * _ROW
+        width = max(axis.at(min(enemy.epsilon, _WIDEST)) - _NAMES, 1.5)
+        parts.append(f'<text x="{_NAMES}" y="{y + 16:.0f}">{escape(enemy.who)}</text>')
+        parts.append(f'<rect class="bar" x="{_NAMES}" y="{y + 24:.0f}" width="{width:.1f}" height="18"/>')
+        parts.append(f'<text x="{_NAMES + width + 6:.1f}" y="{y + 38:.0f}">ε {escape(up(enemy.epsilon))}</text>')
+    label = "; ".join(f"{enemy.who}: epsilon {up(enemy.epsilon)}" for enemy in enemies)
+    height = len(enemies) * _ROW
+    return f'<svg viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'
+
 
 A_TENTH = 10
 """The second enemy has one of so many people on their side, unless more are stated to collude."""

@@ -12,7 +12,7 @@ import typer
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.shell import options as o
-from shuffledp.shell.table_options import reads_table
+from shuffledp.shell.options import reads_table
 
 if TYPE_CHECKING:
     from shuffledp.cli.population import Population

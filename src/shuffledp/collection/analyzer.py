@@ -29,16 +29,15 @@ from shuffledp.collection.opening import open_column
 from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of, law_of, promised_profiles
 from shuffledp.collection.weights import WeightedTable, fit_margins, weigh
 from shuffledp.errors import InvalidInput
-from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
 from shuffledp.ledger import EVERYBODY, TAKEN_AS_PEOPLE, Draft, Ledger, LevelSpending, Spending
 from shuffledp.numerics.interval import Interval
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.mean import Mean
 from shuffledp.randomizers.wire import unpack_each
-from shuffledp.releases.entering import Entering
 from shuffledp.releases.margins import Margins
 from shuffledp.releases.release import Release
-from shuffledp.setting import Setting
+from shuffledp.releases.run import Entering
+from shuffledp.setting import Evidence, Guarantee, LevelGuarantee, Setting
 
 # A batch in a ledger: what opening it costs the people in it, entered before a row is opened.
 

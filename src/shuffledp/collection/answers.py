@@ -10,22 +10,28 @@ from rich.markup import escape
 from rich.table import Table
 
 from shuffledp import __version__
-from shuffledp.collection.batch import read_batch
-from shuffledp.collection.client import Device, Link, answer_code, certify_task, fetch_notice, fetch_task, level_named
+from shuffledp.collection.batch import Verdict, read_batch
+from shuffledp.collection.client import (
+    Device,
+    DeviceState,
+    Link,
+    answer_code,
+    certify_task,
+    default_state_file,
+    fetch_notice,
+    fetch_task,
+    level_named,
+)
 from shuffledp.collection.estimates import JUNK, shift_of_levels
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.keys import LONGEST_KEY, AnalyzerKey
-from shuffledp.collection.promised import LANGUAGES, crowd_tells, in_language, quoted, what_is_promised
+from shuffledp.collection.promise import LANGUAGES, crowd_tells, in_language, quoted, what_is_promised
 from shuffledp.collection.release import LONGEST_SIGNED
-from shuffledp.collection.report import Verdict
-from shuffledp.collection.state import DeviceState, default_state_file
 from shuffledp.collection.task import LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, distance, probability, up
-from shuffledp.shell.entered import Entered
-from shuffledp.shell.left import will_change
-from shuffledp.shell.output import COMMAND_LINE, console, outputs, working
+from shuffledp.shell.output import COMMAND_LINE, Entered, console, outputs, will_change, working
 from shuffledp.whole_files import read_bytes
 
 if TYPE_CHECKING:
@@ -118,14 +124,13 @@ def run_open(
 ) -> None:
     """Open a batch, write the signed release, and show it; a ledger has entered it before."""
     if batch.is_dir():
-        from shuffledp.collection.opening_groups import run_open_groups
+        from shuffledp.collection.group_commands import run_open_groups
 
         run_open_groups(batch, key, out, report, entered, as_json=as_json)
         return
     from shuffledp.collection.analyzer import open_batch  # with its estimates and pages, which no participant loads
     from shuffledp.collection.release import write_release
-    from shuffledp.collection.release_json import release_document
-    from shuffledp.collection.release_page import release_page
+    from shuffledp.collection.release_page import release_document, release_page
     from shuffledp.releases.margins import LONGEST, Margins
 
     target = batch.parent / f"{batch.stem}.release" if out is None else out

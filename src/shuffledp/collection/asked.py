@@ -12,8 +12,8 @@ from typing import Any, Literal, get_args
 
 from shuffledp.collection.draw import WHOLE, Family, family_named, most_implied
 from shuffledp.collection.fields import FILLERS, Fields, Text, visible
+from shuffledp.dummies import LARGEST_CENTRE, MOST_ANSWERS
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.normal import LARGEST_CENTRE, MOST_ANSWERS
 
 MOST_CHOICES = 1000
 MOST_OPTIONS = 32

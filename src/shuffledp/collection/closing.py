@@ -29,11 +29,9 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp import __version__
-from shuffledp.collection.batch import REFUSALS, Batch, permuted_column, read_batch, write_batch
-from shuffledp.collection.dummies import PIECE, chance_of, seal_dummies
+from shuffledp.collection.batch import REFUSALS, Batch, permuted_column, read_batch, split_inners, write_batch
 from shuffledp.collection.fields import to_base64
-from shuffledp.collection.notice import draft_now
-from shuffledp.collection.report import split_inners
+from shuffledp.collection.laws import PIECE, chance_of, seal_dummies
 from shuffledp.collection.store import (
     DAY,
     GONE,
@@ -49,7 +47,7 @@ from shuffledp.collection.store import (
     set_marks,
     system_clock,
 )
-from shuffledp.collection.task import PostedTask
+from shuffledp.collection.task import PostedTask, draft_now
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.whole_files import hold, sync_folder

@@ -332,7 +332,7 @@ def open_(
     shuffledp open lunch.batch --key lunch.key --report lunch.html
     """
     from shuffledp.collection.answers import run_open
-    from shuffledp.shell.entered import Entered
+    from shuffledp.shell.output import Entered
 
     run_open(batch, key, out, report, Entered(ledger, population, fixed_in_advance), margins, as_json=json)
 
@@ -359,8 +359,7 @@ def page(
 
     from shuffledp.collection.survey_page import page_for
     from shuffledp.collection.task import LONGEST_POSTED, PostedTask
-    from shuffledp.shell.files import write_bytes
-    from shuffledp.shell.output import console
+    from shuffledp.shell.output import console, write_bytes
     from shuffledp.whole_files import read_bytes
 
     document = page_for(PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED)), server.removesuffix("/"))

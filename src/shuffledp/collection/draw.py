@@ -21,8 +21,7 @@ from functools import lru_cache
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.randomizers.categorical import RandomizedResponse
-from shuffledp.randomizers.hadamard import HadamardResponse
+from shuffledp.randomizers.categorical import HadamardResponse, RandomizedResponse
 from shuffledp.randomizers.numeric import OneBit
 from shuffledp.randomizers.wire import bytes_for
 

@@ -20,18 +20,16 @@ from numpy.typing import NDArray
 
 from shuffledp.collection.asked import Dummies, Question
 from shuffledp.collection.draw import WHOLE, Family
-from shuffledp.collection.dummies import ones_law, ones_moments
-from shuffledp.collection.laws import cell_law_of, cell_variance_of, cells_of, single_ball
+from shuffledp.collection.laws import cell_law_of, cell_variance_of, cells_of, ones_law, ones_moments, single_ball
 from shuffledp.collection.task import Draft
+from shuffledp.dummies import StatedCells
 from shuffledp.errors import InvalidInput
-from shuffledp.normal import StatedCells
 from shuffledp.numerics.floats import TINY, ndtr, ndtri
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.questions.count_laws import NOTHING, Added, CountEstimate, CountLaw
-from shuffledp.questions.estimate import Estimate, around, chance_of_a_miss
+from shuffledp.questions.estimate import NOTHING, Added, CountEstimate, CountLaw, Estimate, around, chance_of_a_miss
 from shuffledp.questions.frequency import frequency
 from shuffledp.questions.mean import mean
-from shuffledp.questions.shuffler import ShuffledReports
+from shuffledp.questions.tally import ShuffledReports
 from shuffledp.randomizers.numeric import OneBit
 
 # Estimates whose error is people's noise, a sum of bounded terms, and that of dummies, whose law is known.

@@ -18,9 +18,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from shuffledp.collection.batch import Verdict, name_of, open_outer
 from shuffledp.collection.closing import place_of
 from shuffledp.collection.codes import code_hash
-from shuffledp.collection.report import Verdict, name_of, open_outer
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.store import Store, Tidying
 from shuffledp.collection.task import PostedTask

@@ -51,8 +51,7 @@ from shuffledp.collection.task import Draft
 from shuffledp.numerics.floats import TINY, ndtri
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, simulation_random
-from shuffledp.questions.count_laws import Added, CountEstimate, CountLaw
-from shuffledp.questions.estimate import Estimate, chance_of_a_miss
+from shuffledp.questions.estimate import Added, CountEstimate, CountLaw, Estimate, chance_of_a_miss
 from shuffledp.questions.frequency import project_to_simplex
 
 MOST_COMPARED = 12

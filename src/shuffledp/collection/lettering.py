@@ -18,7 +18,7 @@ from urllib.parse import urldefrag
 from shuffledp.collection.asked import Question
 from shuffledp.collection.codes import qr_svgs
 from shuffledp.collection.fields import write_time
-from shuffledp.collection.promised import in_language
+from shuffledp.collection.promise import in_language
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput, shown
 

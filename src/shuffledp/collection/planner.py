@@ -1,7 +1,7 @@
 """The plan of a collection, before any key is made: which local budget, which half-width, and what cannot be had.
 
 For every question and local budget the half-width is that of the interval that will be printed
-(`shuffledp.questions.count_laws`; of a number `shuffledp.collection.estimates`), if everybody answers at that budget;
+(`shuffledp.questions.estimate`; of a number `shuffledp.collection.estimates`), if everybody answers at that budget;
 the dummies are those of the law that keeps the promise at the largest budget offered with the smaller error, a ball law
 or normal ones (`shuffledp.collection.laws.needed_law`), or dummies of each question's own beside a question of the
 family ``hadamard:K``. The *limit* is the half-width of reports without any local noise: the dummies of the promise
@@ -34,8 +34,7 @@ from shuffledp.collection.estimates import (
     width_of,
 )
 from shuffledp.collection.laws import needed_law, parts_of
-from shuffledp.collection.promise import dummies_for
-from shuffledp.collection.promised import ONE_SHUFFLER
+from shuffledp.collection.promise import ONE_SHUFFLER, dummies_for
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput, attempt
 from shuffledp.numerics.floats import few_digits_up

@@ -19,11 +19,19 @@ from rich.markup import escape as plain
 from rich.table import Table
 
 from shuffledp.collection.codes import code_hash, draw_codes, link_of, links_csv, qr_terminal
-from shuffledp.collection.dummies import number_of_dummies, seconds_to_seal
 from shuffledp.collection.estimates import FALSE_LEVELS, JUNK, shift_of_future_junk, slopes_of, width_of
 from shuffledp.collection.fields import write_time
+from shuffledp.collection.group_commands import (
+    beside,
+    certified,
+    checked_tasks,
+    drafts_to_post,
+    print_groups,
+    write_drafts,
+)
 from shuffledp.collection.groups import Groups, SurveyGroup
 from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.laws import number_of_dummies, seconds_to_seal
 from shuffledp.collection.lettering import LONGEST_TEMPLATE, NAMES, Kind, letters_html, links_of_csv, template_of
 from shuffledp.collection.planner import (
     OFFERED,
@@ -36,26 +44,15 @@ from shuffledp.collection.planner import (
     plan_collection,
     prices,
 )
-from shuffledp.collection.posting_groups import (
-    beside,
-    certified,
-    checked_tasks,
-    drafts_to_post,
-    print_groups,
-    write_drafts,
-)
-from shuffledp.collection.promise import check_crowd, check_floor
-from shuffledp.collection.promised import READ, crowd_tells, in_100, what_is_promised
+from shuffledp.collection.promise import READ, check_crowd, check_floor, crowd_tells, in_100, what_is_promised
 from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_private
 from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey, has_levels, request_of_survey, survey_groups
 from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, Draft, PostedTask
-from shuffledp.errors import InvalidInput
-from shuffledp.extras import what_is_missing
-from shuffledp.report.svg import Axis
+from shuffledp.errors import InvalidInput, what_is_missing
+from shuffledp.report.page import Axis
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, distance, near, plus_minus, probability, up
-from shuffledp.shell.files import write_bytes, written
-from shuffledp.shell.output import console, reserved, working
+from shuffledp.shell.output import console, reserved, working, write_bytes, written
 from shuffledp.whole_files import read_bytes
 
 # The plan of a collection: table and sentences for the terminal, one JSON object, and a picture.

@@ -100,7 +100,7 @@ def write_release(document: bytes, task: PostedTask, identity: bytes) -> bytes:
     Parameters
     ----------
     document : bytes
-        JSON, as `shuffledp.collection.release_json.release_document` writes it.
+        JSON, as `shuffledp.collection.release_page.release_document` writes it.
     task : PostedTask
         The task.
     identity : bytes

@@ -1,21 +1,264 @@
-"""The release of a collection as one self-contained page."""
+"""A collection's release as the JSON object of the contract.
+
+The result of a collection in the words of the survey page, in one language: what a release page says to people.
+
+The checklist of NIST SP 800-226 for the release page of a collection; see `checklist`.
+
+The release of a collection as one self-contained page.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from shuffledp.collection.analyzer import Junk, Opened
+import numpy as np
+
+from shuffledp.collection.analyzer import Junk, Opened, by_level
 from shuffledp.collection.asked import Question
-from shuffledp.collection.checklist import collection_checklist
-from shuffledp.collection.kinds_view import TOGETHER, covers_line, more_lines, weighted_lines
-from shuffledp.collection.promised import crowd_tells, in_100, quoted, what_is_promised, what_is_read
-from shuffledp.collection.result_words import results_in_words
+from shuffledp.collection.estimates import FALSE_LEVELS, shift_of_levels
+from shuffledp.collection.fields import to_base64
+from shuffledp.collection.kinds_view import (
+    COVERS,
+    TOGETHER,
+    covers_line,
+    more_lines,
+    more_to_json,
+    weighted_lines,
+    weighted_to_json,
+)
+from shuffledp.collection.promise import crowd_tells, in_100, in_language, quoted, what_is_promised, what_is_read
+from shuffledp.collection.survey_page import LANGUAGES
 from shuffledp.collection.task import Draft
 from shuffledp.collection.verify import cannot_be_checked
+from shuffledp.questions.view import CONFIDENCE
 from shuffledp.releases.release import Release
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer
+from shuffledp.report.checklist import OPEN, OTHERS, Point, points
 from shuffledp.report.page import estimate_parts, page_template
+from shuffledp.report.to_json import dumps, release_to_json
+from shuffledp.report.wording import with_error
+
+
+def release_document(opened: Opened) -> bytes:
+    """Write what `shuffledp open --json` prints and the analyzer signs.
+
+    Parameters
+    ----------
+    opened : Opened
+        A batch, opened.
+    """
+    return dumps(release_object(opened)).encode("utf-8")
+
+
+def release_object(opened: Opened) -> dict[str, Any]:
+    """Build the object: one answer a question, and what concerns the whole collection."""
+    draft, manifest = opened.batch.task.draft, opened.batch.manifest
+    answers: list[dict[str, Any]] = []
+    asked = zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
+    for place, (question, release, junk, more, weighted) in enumerate(asked):
+        answer = release_to_json(release, simplex=question.kind == "table", simultaneous=question.kind in TOGETHER)
+        answer |= {"kind": question.kind, "covers": COVERS} | more_to_json(question, more)
+        if draft.version > 1:  # its part of the law of all columns, which is known to no setting
+            law = {"law": question.dummies.law, "count": question.dummies.count}
+            answer["guarantee"]["setting"]["dummies"] = law
+        if weighted is not None:
+            answer["weighted"] = weighted_to_json(question, weighted)
+        rows = {"unreadable": junk.unreadable, "repeated": junk.repeated, "impossible": junk.impossible}
+        effect = {"of_5_percent": junk.effect_of_share, "seen": junk.effect_seen}
+        falsely = {
+            f"of_{100 * share:g}_percent": shift_of_levels(draft, place, manifest.counts, share, told=True)
+            for share in FALSE_LEVELS
+        }
+        untold = {"junk": rows, "junk_effect": effect, "level_effect": falsely}
+        answers.append({"text": next(iter(question.text.values()))} | answer | untold)
+    return {
+        "releases": answers,
+        "collection": {
+            "id": opened.batch.task.id,
+            "title": next(iter(draft.title.values())),
+            "counts": by_level(opened, manifest.counts),
+            "dummies": list(manifest.dummies),
+            "delta": draft.delta,
+            "floor": by_level(opened, opened.floor),
+            "promise": by_level(opened, [level.promise for level in draft.levels]),
+            "promise_kept": opened.promise_kept,
+            "crowd": by_level(opened, opened.crowd),
+            "junk_seen": opened.junk_seen,
+            "junk_effect": [answer["junk_effect"] for answer in answers],
+            "one_hand": draft.operated_by.one_hand,
+            "manifest": manifest.data.decode("utf-8"),
+            "signature": to_base64(opened.batch.signature),
+        },
+    }
+
+
+def results_in_words(opened: Opened) -> list[dict[str, Any]]:
+    """Say the result in every language of the survey that the survey page speaks.
+
+    Parameters
+    ----------
+    opened : Opened
+        A batch, opened.
+
+    Returns
+    -------
+    list of dict
+        Of each language its name, and title, sentences and questions with their lines; empty for a survey in English
+        alone, which the rest of the page serves.
+    """
+    spoken = [name for name in LANGUAGES if name in opened.batch.task.draft.title]
+    return [] if spoken in ([], ["en"]) else [_in(opened, language) for language in spoken]
+
+
+def _in(opened: Opened, language: str) -> dict[str, Any]:
+    draft, words = opened.batch.task.draft, _words(language)
+    people = f"{opened.batch.manifest.n:,}".replace(",", "," if language == "en" else "\N{NARROW NO-BREAK SPACE}")
+    return {
+        "language": language,
+        "name": words["name"],
+        "title": in_language(draft.title, language),
+        "people": words["resultFrom"].format(count=people),
+        "questions": [
+            {
+                "text": in_language(question.text, language),
+                "lines": _lines(question, release, more.present, words, language),
+            }
+            for question, release, more in zip(draft.questions, opened.releases, opened.more, strict=True)
+        ],
+        "sure": words["resultSure"].format(confidence=round(100 * CONFIDENCE)),
+        "kept": words["resultKept" if opened.promise_kept else "resultNotKept"],
+    }
+
+
+def _lines(
+    question: Question, release: Release, present: Sequence[bool] | None, words: dict[str, str], language: str
+) -> list[str]:
+    """Return one line an answer, of a list those words that are present, or one line for a number."""
+    together = question.kind in TOGETHER
+    low, high = release.confidence_interval(CONFIDENCE, simultaneous=together)
+    if question.kind == "number":
+        ends = np.clip([float(release.estimate), float(low), float(high)], question.low, question.high)
+        shown = [with_error(float(value), float(release.standard_error)) for value in ends]
+        value, least, most = (text if language == "en" else text.replace(".", ",") for text in shown)
+        return [words["resultNumber"].format(value=value, low=least, high=most)]
+    shares = np.clip(np.column_stack((release.estimate, low, high)), 0.0, 1.0)
+    listed = range(len(shares)) if present is None else [place for place, there in enumerate(present) if there]
+    return [
+        f"{in_language(question.choices[place], language)}: {_share(words, shares[place].tolist())}" for place in listed
+    ]
+
+
+def _share(words: dict[str, str], numbers: list[float]) -> str:
+    """Say a share with its interval, in whole percent as the survey page does."""
+    share, low, high = (f"{100 * number:.0f}" for number in numbers)
+    return words["resultChoice"].format(share=share, low=low, high=high)
+
+
+@cache
+def _words(language: str) -> dict[str, str]:
+    """Read the words of the survey page in one language."""
+    return json.loads((files("shuffledp.collection") / "page" / f"{language}.json").read_text(encoding="utf-8"))
+
+
+def collection_checklist(opened: Opened) -> list[Point]:
+    """Answer the questions for an opened batch of a collection.
+
+    Parameters
+    ----------
+    opened : Opened
+        What the analyzer opened.
+    """
+    draft = opened.batch.task.draft
+    codes = draft.admission == "codes"
+    one = "One person" if codes else "One person, who may have answered twice"
+    return points(
+        [
+            f"{one}, with the answers to all {len(draft.questions)} questions.",
+            f"{OPEN}whether somebody was given several codes."
+            if codes
+            else f"{OPEN}whether somebody answered more than twice; such a person is protected less than stated.",
+        ],
+        _collection_model(draft),
+        [
+            "Replacement (bounded differential privacy): one person's answers are replaced by any others. How many "
+            f"people answered at each level (together {wording.count(opened.batch.manifest.n)}) is the same in both "
+            "worlds, and public.",
+            "Whether somebody took part is not protected.",
+        ],
+        _collection_parameters(opened),
+        _collection_trust(draft),
+        [
+            f"Shuffler ({draft.operated_by.shuffler}): sealed answers, their levels, and the addresses that they came "
+            "from; never what is in an answer.",
+            f"Analyzer ({draft.operated_by.analyzer}): the randomized reports of each question, shuffled among "
+            "dummies, and how many people chose each level.",
+            "Everybody: what this page shows, and the signed files behind it.",
+        ],
+        [
+            "An answer does not leave the person's device; what leaves it is the randomized report, sealed.",
+            f"{OPEN}how long sealed reports, opened reports and the shuffler's logs are kept.",
+        ],
+        [
+            "Each device draws its own noise from the browser's or the system's generator, by comparing integers.",
+            f"{OPEN}whether the devices, and whatever served them the page, were honest.",
+            f"{OPEN}when somebody answered, and from where, may be seen on the network.",
+        ],
+        [
+            f"{OPEN}who holds the analyzer's and the shuffler's keys, and who may reach the store and its logs.",
+        ],
+        [
+            ("The one question is" if len(draft.questions) == 1 else f"All {len(draft.questions)} questions are")
+            + " counted together; whatever else is computed from the same "
+            "batch costs nothing on top.",
+            OTHERS,
+        ],
+    )
+
+
+def _collection_model(draft: Draft) -> Iterator[str]:
+    if draft.operated_by.one_hand:
+        yield (
+            "The local model: shuffler and analyzer are one hand, so that only the noise of each person's own device "
+            "protects (pure local differential privacy)."
+        )
+        return
+    yield (
+        "The shuffle model with dummies: each answer is randomized on the person's device, then shuffled among dummy "
+        "reports. The stated epsilon and delta are those of approximate differential privacy of what the analyzer sees."
+    )
+    yield "Each single report keeps its local budget without exception (pure local differential privacy)."
+
+
+def _collection_parameters(opened: Opened) -> Iterator[str]:
+    draft = opened.batch.task.draft
+    for place, level in enumerate(draft.levels):
+        name, local = next(iter(level.name.values())), wording.up(what_is_promised(draft, place).local)
+        own = f"local epsilon {local} over all questions"
+        if draft.operated_by.one_hand:
+            yield f"Level {name}: {own}; nothing more is promised."
+        else:
+            central, delta = wording.up(opened.floor[place]), wording.probability(draft.delta)
+            yield f"Level {name}: epsilon at most {central} at delta = {delta}, certified, whoever takes part; {own}."
+
+
+def _collection_trust(draft: Draft) -> Iterator[str]:
+    hands = draft.operated_by
+    if hands.one_hand:
+        yield f"{hands.analyzer} both shuffles and analyzes; nobody but the person's own device need be honest."
+    else:
+        yield (
+            f"The shuffler ({hands.shuffler}) must add the dummies, permute, forget who sent what, and not side with "
+            f"the analyzer ({hands.analyzer}); if it does side with the analyzer, only the local budget protects."
+        )
+    yield f"Whoever serves the survey page ({hands.page}) must serve the true one."
+    if not hands.one_hand:
+        yield f"{OPEN}what keeps shuffler and analyzer apart besides their names."
+
 
 _CENTRAL = ("promised", "whoever takes part", "if 95 % are honest", "shuffler and analyzer one")
 

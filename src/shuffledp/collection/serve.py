@@ -114,7 +114,7 @@ def close(task: Task = None, store: StorePath = STORE, yes: Yes = False) -> None
     """
     from shuffledp.collection.closing import close_task
     from shuffledp.collection.groups import is_folder
-    from shuffledp.collection.promised import quoted
+    from shuffledp.collection.promise import quoted
     from shuffledp.collection.task import PostedTask
 
     if is_folder(task):
@@ -309,7 +309,7 @@ def response(*facts: dict[str, Any]) -> str:
 
 
 def _title(posted: PostedTask) -> str:
-    from shuffledp.collection.promised import quoted
+    from shuffledp.collection.promise import quoted
 
     return quoted(posted.draft.title[posted.draft.languages[0]])
 
@@ -443,10 +443,9 @@ def wait_for_deletion(store: Store, done: str) -> None:
 def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
     from shuffledp.collection.estimates import width_of
     from shuffledp.collection.fields import write_time
-    from shuffledp.collection.notice import draft_now
     from shuffledp.collection.planner import half_width
     from shuffledp.collection.store import is_trusted, system_clock
-    from shuffledp.collection.task import PostedTask
+    from shuffledp.collection.task import PostedTask, draft_now
 
     task, tally = PostedTask.parse(row.posted), store.tally(row.digest)
     draft = draft_now(task, row.notice)
@@ -478,7 +477,7 @@ def _tables(store: Store, rows: list[TaskRow], *, together: bool) -> Iterator[Ta
     from rich.table import Table
     from rich.text import Text
 
-    from shuffledp.collection.promised import quoted
+    from shuffledp.collection.promise import quoted
     from shuffledp.report.wording import SAYS_NOTHING, plus_minus
 
     every = [_facts(store, row) for row in rows]

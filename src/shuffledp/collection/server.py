@@ -24,10 +24,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from shuffledp.collection.closing import Keeper, log_config
 from shuffledp.collection.fields import to_base64, write_time
 from shuffledp.collection.ingest import Body, Gone, Ingest, Receive, Refused, Room, Unread
-from shuffledp.collection.notice import draft_now
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.store import Clock, Store, system_clock
-from shuffledp.collection.task import Draft, PostedTask, task_digest
+from shuffledp.collection.task import Draft, PostedTask, draft_now, task_digest
 from shuffledp.errors import InvalidInput
 
 # The service's public face: an ASGI application that shows tasks and takes reports, and does nothing else.
@@ -116,8 +115,7 @@ class Service:
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        from shuffledp.collection.front_page import front_policy
-        from shuffledp.collection.survey_page import content_security_policy, survey_page
+        from shuffledp.collection.survey_page import content_security_policy, front_policy, survey_page
 
         self._store, self._clock = store, clock
         self._ingest, self._keeper = Ingest(store.path), Keeper(store.path, clock, ended=self._forget_key)
@@ -253,7 +251,7 @@ class Service:
 
     def _index(self, headers: Headers) -> Reply:
         """GET /: the open tasks, as a page for a browser and as JSON for a program."""
-        from shuffledp.collection.front_page import front_page, language_of, wants_html
+        from shuffledp.collection.survey_page import front_page, language_of, wants_html
 
         shown: list[dict[str, Any]] = []
         for row in self._store.tasks():
@@ -267,7 +265,7 @@ class Service:
 
     def _unknown(self, headers: Headers) -> Reply:
         """Answer an address that names nothing: in words on a page for a browser, in one line for a program."""
-        from shuffledp.collection.front_page import language_of, unknown_page, wants_html
+        from shuffledp.collection.survey_page import language_of, unknown_page, wants_html
 
         return Reply(404, unknown_page(language_of(headers)), HTML, self._front) if wants_html(headers) else NOT_FOUND
 

@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shuffledp.collection import sealing
+from shuffledp.collection.batch import name_of
 from shuffledp.collection.fields import from_base64, to_base64, write_time
-from shuffledp.collection.notice import Notice, draft_now
-from shuffledp.collection.report import name_of
-from shuffledp.collection.task import Draft, PostedTask
+from shuffledp.collection.task import Draft, Notice, PostedTask, draft_now
 from shuffledp.errors import InvalidInput
 from shuffledp.whole_files import can_sync_folders, read_bytes, sync_folder, way_out
 

@@ -26,8 +26,7 @@ from shuffledp.collection.groups import SurveyGroup, groups_of_survey
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.laws import stated_crowd, written_law
 from shuffledp.collection.planner import MANY, OFFERED, CollectionPlan, Planned, Request, plan_collection
-from shuffledp.collection.promise import crowd_of, law_needed_by, needed_dummies
-from shuffledp.collection.promised import ONE_SHUFFLER
+from shuffledp.collection.promise import ONE_SHUFFLER, crowd_of, law_needed_by, needed_dummies
 from shuffledp.collection.task import MOST_DELTA, Draft
 from shuffledp.errors import InvalidInput, shown
 

@@ -21,8 +21,7 @@ from shuffledp.collection.kinds import Cells
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.questions.count_laws import CountEstimate
-from shuffledp.questions.estimate import Estimate
+from shuffledp.questions.estimate import CountEstimate, Estimate
 from shuffledp.questions.frequency import project_to_simplex
 from shuffledp.releases.margins import Margins, covariance_of_shares, raked
 

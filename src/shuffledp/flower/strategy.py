@@ -29,7 +29,7 @@ from shuffledp.learning.rounds import SendPlan, sum_of_bits
 from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
-from shuffledp.releases.entering import Entering
+from shuffledp.releases.run import Entering
 
 _log = logging.getLogger("shuffledp.flower")
 

@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.accounting import Tier, TrainingAccountant, TrainingGuarantee
-from shuffledp.learning.entering import Priced, admit, spending_by_level
 from shuffledp.learning.inputs import number_within, one_of, whole_number
+from shuffledp.learning.keeping import Priced, admit, spending_by_level
 from shuffledp.learning.messages import Clipping, Mechanism, mechanism_of, shrink
 from shuffledp.learning.rounds import SendPlan, plan_messages, plan_sketches, randomized_bits, signs
 from shuffledp.ledger import Draft, Spending
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.releases.entering import Entering
+from shuffledp.releases.run import Entering
 from shuffledp.setting import Seen
 
 Release = Literal["sum", "messages"]

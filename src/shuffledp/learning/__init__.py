@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
     from shuffledp.learning.audits import audit_budget_leak, audit_client_swap, audit_example_swap
-    from shuffledp.learning.classifier import ShuffledSGDClassifier
     from shuffledp.learning.features import (
         OrientedGradients,
         Projection,
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
         cosine_projection,
         public_projection,
     )
-    from shuffledp.learning.idx import Digits, read_digits, read_idx, sample_folder
-    from shuffledp.learning.inputs import assign_clients
-    from shuffledp.learning.models import TrainedModel, load_model
+    from shuffledp.learning.inputs import Digits, assign_clients, read_digits, read_idx, sample_folder
+    from shuffledp.learning.network import TrainedModel, load_model
     from shuffledp.learning.settings import RoundReport, print_progress
+    from shuffledp.learning.training import ShuffledSGDClassifier
 
 __all__ = [
     "Digits",

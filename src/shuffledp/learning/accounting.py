@@ -27,12 +27,11 @@ from shuffledp.accounting import (
 )
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, OutOfRegime, Told
-from shuffledp.guarantee import Evidence, Kind, LevelGuarantee
 from shuffledp.learning.messages import UNIT_MEANING, Unit
 from shuffledp.numerics.floats import round_down, round_up
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.categorical import RandomizedResponse
-from shuffledp.setting import Seen, Setting
+from shuffledp.setting import Evidence, Kind, LevelGuarantee, Seen, Setting
 
 # What may be claimed of a training run, and the message laws it rests on.
 

@@ -9,7 +9,7 @@ import typer
 
 from shuffledp.shell import estimate_options as e
 from shuffledp.shell import options as o
-from shuffledp.shell.table_options import reads_table
+from shuffledp.shell.options import reads_table
 
 DATA = "Data"
 MODEL = "Model"
@@ -304,7 +304,7 @@ def train(
     """
     from shuffledp.learning.data import Asked
     from shuffledp.learning.train import Files, Way, run_train
-    from shuffledp.shell.entered import Entered
+    from shuffledp.shell.output import Entered
 
     asked = Asked(source, label, features, classes, groups, clients, holdout, epsilon0, unit, missing_as, table)
     way = Way(

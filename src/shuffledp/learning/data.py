@@ -16,10 +16,9 @@ from shuffledp.learning.features import PICTURE_MAPS as PICTURES
 from shuffledp.learning.features import Map, Scaled, picture_features
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.records.person import person_words
+from shuffledp.records.sources import person_words
 from shuffledp.tables import Table, TableOptions, canonical, canonical_texts, read_columns
-from shuffledp.tables.options import AS_FOUND
-from shuffledp.tables.spelling import twice
+from shuffledp.tables.options import AS_FOUND, twice
 
 SAMPLE = "mnist-sample"
 """The bundled digits, where no file or folder has this name."""

@@ -14,15 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from shuffledp.errors import printable
-from shuffledp.guarantee import LevelGuarantee
 from shuffledp.learning.accounting import REFERENCES, SERVER_SEES, TrainingGuarantee
 from shuffledp.learning.messages import UNIT_MEANING
 from shuffledp.learning.settings import RoundReport
 from shuffledp.report import wording
 from shuffledp.report.checklist import ONE_PROGRAM, OPEN, OTHERS, SECURE_DRAW, SEEDED_DRAW, TABLE, TIMES, Point, points
-from shuffledp.report.page import page_template
-from shuffledp.report.svg import Axis
+from shuffledp.report.page import Axis, page_template
 from shuffledp.report.terminal import NOT_PRIVATE
+from shuffledp.setting import LevelGuarantee
 
 # What may be told of a training run.
 

@@ -26,14 +26,12 @@ from shuffledp.learning import (
 )
 from shuffledp.learning.data import SAMPLE, Asked, Records, load, public_rows
 from shuffledp.learning.features import Scaled
-from shuffledp.learning.models import MODEL_FORMAT, write_model
+from shuffledp.learning.network import MODEL_FORMAT, write_model
 from shuffledp.learning.page import Training, print_training, training_page, training_to_json
 from shuffledp.numerics.randomness import choose_random
 from shuffledp.report import wording
 from shuffledp.report.to_json import dumps
-from shuffledp.shell.entered import Entered
-from shuffledp.shell.left import will_change
-from shuffledp.shell.output import COMMAND_LINE, console, outputs, reserved, working
+from shuffledp.shell.output import COMMAND_LINE, Entered, console, outputs, reserved, will_change, working
 from shuffledp.tables import TableOptions, read_columns
 
 # `train`: from a table or pictures to a model file, its accuracy and its guarantee.

@@ -1,8 +1,7 @@
 """What the same people have spent: one file per circle of people, entries before answers, one number that holds."""
 
-from shuffledp.ledger.entry import EVERYBODY, TAKEN_AS_PEOPLE, Draft, Entry, Use
+from shuffledp.ledger.entry import EVERYBODY, MOST_LEVELS, TAKEN_AS_PEOPLE, Draft, Entry, LevelSpending, Spending, Use
 from shuffledp.ledger.ledger import Ledger, LevelTotal, Limit, Total, composed_epsilon
-from shuffledp.ledger.spending import MOST_LEVELS, LevelSpending, Spending
 from shuffledp.ledger.store import Turn
 
 __all__ = [

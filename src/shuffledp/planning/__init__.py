@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from shuffledp.planning.bucketing import bucket_budgets
-from shuffledp.planning.error import Prediction
 from shuffledp.planning.plan import MOST_FACTOR, Alternative, Plan, plan
-from shuffledp.planning.question import DummiesPrice, Guess, dummies_price
+from shuffledp.planning.question import DummiesPrice, Guess, Prediction, dummies_price
 from shuffledp.planning.target import Bucketing
 
 __all__ = [

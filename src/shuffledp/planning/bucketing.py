@@ -1,4 +1,11 @@
-"""Few public levels for many budgets: everybody is rounded down, so that a level is company enough.
+"""Where levels are shown: few public levels, each with enough users to be certified by itself.
+
+The reports of unary encoding, subset selection and local hashing have one shape for all levels of a question, which
+follows the rounded budgets; and how many users a level needs depends on the shape. So levels are chosen for a shape,
+the shape for these levels, and so on until it stays the same; the choice that counts is certified in the shape it
+will run in.
+
+Few public levels for many budgets: everybody is rounded down, so that a level is company enough.
 
 Where the analyzer sees levels (``seen="levels"``), only users of the own level hide a user, so a lonely budget is
 hardly amplified. Where levels are withheld, all users hide each other, and what a central target asks for is a cap
@@ -10,26 +17,222 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
+
+import numpy as np
 
 from shuffledp.accounting import check_delta
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.errors import InvalidInput, NotConverged, shown
-from shuffledp.planning import task as caps
-from shuffledp.planning import visible
-from shuffledp.planning.question import NO_GUESS, Guess, PlannedQuestion, check_mechanism, common_delta
-from shuffledp.planning.target import ONCE, Bucketing, Circumstances
-from shuffledp.planning.task import DEFAULT_LEVELS, Task, needs_more_epsilon
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.planning import target as caps
+from shuffledp.planning.question import (
+    NO_GUESS,
+    Family,
+    Guess,
+    PlannedQuestion,
+    capped,
+    check_mechanism,
+    common_delta,
+    level_of,
+    rounded_down,
+    some_values,
+)
+from shuffledp.planning.target import (
+    DEFAULT_LEVELS,
+    ONCE,
+    Bucketing,
+    Caps,
+    Circumstances,
+    Task,
+    Wish,
+    error_unreachable,
+    fewest_of,
+    needs_more_epsilon,
+    steps_of,
+    unreachable,
+)
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.mean import Mean
-from shuffledp.questions.task import WEIGHTS, Weights
+from shuffledp.questions.question import WEIGHTS, Weights
 from shuffledp.randomizers.base import RandomizerLaw
 from shuffledp.setting import Seen
+
+_STEPS = 40
+_TURNS = 5
+"""Shapes and levels are chosen in turns, at most so often from each start."""
+_MOST_STARTS = 6
+_SLACKS = (0.0, 1e-6, 1e-4, 1e-2, 0.05, 0.2, 0.5)
+"""Parts of the wanted epsilon given up in search of levels that stay certified in their own shape."""
+_GUARANTEE_TOLERANCE = 1.01
+_FIT_TOLERANCE = 1.005
+
+
+def smallest_error(task: Task, wish: Wish) -> Bucketing:
+    """Find levels of the smallest predicted error, each certified by itself.
+
+    Parameters
+    ----------
+    task : Task
+        Levels are shown, or reports tell them.
+    wish : Wish
+        What must hold of every level.
+
+    Raises
+    ------
+    InvalidInput
+        If no levels are certified, or no report is short enough.
+    NotConverged
+        If levels were found for every shape, but none that is certified in its own.
+    """
+    own = task.budgets
+    if own.levels <= (task.most or DEFAULT_LEVELS):
+        family = task.family(own)
+        if task.fits(family) and wish.holds(wish.setting(own, family, "levels")):
+            return task.finish(None, math.inf, own)
+    tried: list[Bucketing] = []
+    for slack in _SLACKS:
+        narrower = Wish(wish.epsilon * (1.0 - slack), wish.delta, wish.around)
+        tried.extend(_in_turns(task, narrower))
+        good = [one for one in tried if one.certified_epsilon <= wish.epsilon and task.fits(one.family)]
+        if good:
+            return min(good, key=lambda one: one.prediction.standard_error)
+    if not any(task.fits(one.family) for one in tried):
+        raise task.too_long(tried[0].family)
+    least = min(one.certified_epsilon for one in tried)
+    raise NotConverged(
+        f"no levels were found that are certified at epsilon = {wish.epsilon:g}; the best have {least:g}"
+    )
+
+
+def _in_turns(task: Task, wish: Wish) -> list[Bucketing]:
+    """Choose levels and shapes in turns, from all of everybody's budget and from what is left below some caps."""
+    found: list[Bucketing] = []
+    tried: list[tuple[Family, float]] = []
+    for cap in _starts(task, wish):
+        own = capped(task.budgets, cap)
+        family, values = task.family(own), some_values(own)
+        for _ in range(_TURNS):
+            if (family, cap) in tried:
+                break
+            tried.append((family, cap))
+            levels = _levels(replace(task, budgets=own), wish, family, values)
+            if levels is None:
+                break
+            found.append(task.finish(levels, math.inf, rounded_down(own, levels)))
+            family = found[-1].family
+    if not found:
+        raise unreachable(wish)
+    return found
+
+
+def _starts(task: Task, wish: Wish) -> list[float]:
+    """Return no cap and, where shapes follow budgets, the ends of shapes below the budget of the largest crowd."""
+    own = task.budgets
+    top = float(own.epsilons[-1])
+    if wish.epsilon == math.inf or task.family(capped(own, min(wish.safe, top))) == task.family(own):
+        return [top]
+    together = Budgets(own.epsilons[-1:], [own.n], own.deltas[-1:])
+    try:
+        most, _ = Caps.of(task, together).edge(wish)
+    except InvalidInput:
+        return [top]
+    ends: dict[Family, float] = {}
+    for one in Caps.of(task, own).around(most, min(wish.safe, most)):
+        ends[one.family] = one.cap
+    below = sorted(ends.values(), reverse=True)
+    some = np.unique(np.rint(np.linspace(0, len(below) - 1, _MOST_STARTS)).astype(int))
+    return [top, *(below[i] for i in some)]
+
+
+def _levels(task: Task, wish: Wish, family: Family, values: FloatArray) -> FloatArray | None:
+    """Choose levels for one shape; None if none is allowed."""
+    own = task.budgets
+    if wish.epsilon < math.inf:
+        values = np.union1d(values, steps_of(wish, float(values[-1])))
+    fewest = fewest_of(wish, family, common_delta(own), values, own.epsilons, own.n)
+    chosen = task.levels_for(values, fewest, own, family)
+    return None if chosen is None else _fitted(task, chosen, wish, family)
+
+
+def _fitted(task: Task, levels: FloatArray, wish: Wish, family: Family) -> FloatArray:
+    """Move each level as far up as its users stay in it and it is certified; down, if it is not certified."""
+    own, delta0 = task.budgets, common_delta(task.budgets)
+    found = levels.copy()
+    at = level_of(own.epsilons, levels)
+    for g in range(levels.size):
+        members = at == g
+        users = int(own.counts[members].sum())
+
+        def holds(value: float, users: int = users) -> bool:
+            return wish.holds(wish.setting(Budgets([value], [users], [delta0]), family, "levels"))
+
+        others = float(own.epsilons[at < g].max(initial=0.0))  # who is below must stay there
+        low, high = float(levels[g]), float(own.epsilons[members][0])
+        if not holds(low):
+            low, high = max(min(wish.safe, low), others * (1.0 + 1e-9)), low
+            if not holds(low):
+                continue  # the whole choice is certified again, and refused
+        if high > low and holds(high):
+            low = high
+        while high > low * _FIT_TOLERANCE:
+            middle = math.sqrt(low * high) if low > 0.0 else high / 2.0
+            if middle < 1e-9:
+                break
+            low, high = (middle, high) if holds(middle) else (low, middle)
+        found[g] = low
+    return found
+
+
+def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
+    """Find levels of the smallest certified epsilon among those with a predicted error of at most `error`.
+
+    Parameters
+    ----------
+    task : Task
+        Levels are shown.
+    error : float
+        The wanted standard error.
+    within : float
+        Epsilon at most; inf: any.
+
+    Returns
+    -------
+    Bucketing
+        Its epsilon is within about 1 % of the smallest for which `smallest_error` has the error.
+
+    Raises
+    ------
+    InvalidInput
+        If no levels have that error within that epsilon.
+    """
+    best = smallest_error(task, task.wish(within))
+    if not best.prediction.standard_error <= error:
+        if within < math.inf:
+            raise needs_more_epsilon(error, within)
+        raise error_unreachable(error, best.prediction.standard_error)
+    low, high = 0.0, best.certified_epsilon
+    for _ in range(_STEPS):
+        if high <= low * _GUARANTEE_TOLERANCE or high < 1e-12:
+            break
+        middle = math.sqrt(low * high) if low > 0.0 else high / 4.0
+        try:
+            found = smallest_error(task, task.wish(middle))
+        except (InvalidInput, NotConverged):
+            low = middle
+            continue
+        if found.prediction.standard_error <= error:
+            best, high = found, min(found.certified_epsilon, middle)
+        else:
+            low = middle
+    return best
+
 
 Goal = Literal["error", "guarantee"]
 PLANNED_SEEN: tuple[Seen, ...] = ("reports", "levels", "sum")
 MOST_LEVELS = 64
-_SLACKS = (0.0, 1e-6, 1e-4, 1e-2)
+_SLACKS_BUCKETING = (0.0, 1e-6, 1e-4, 1e-2)
 """Parts of the wanted epsilon given up where a search saw fewer different budgets than there are."""
 
 
@@ -90,7 +293,7 @@ def bucket_budgets(
     -------
     Bucketing
         Its guarantee is certified for the rounded population. Of the error, the choice is the best among levels
-        at up to about 200 of the budgets (see `shuffledp.planning.error`), each with its certified company.
+        at up to about 200 of the budgets (see `shuffledp.planning.question`), each with its certified company.
 
     Raises
     ------
@@ -147,8 +350,8 @@ def _searches(task: Task) -> list[Callable[[Task, Goal, float, float], Bucketing
 def _cut(task: Task, goal: Goal, target: float, within: float) -> Bucketing:
     """Find the best levels of which each is certified by itself."""
     if goal == "error":
-        return visible.smallest_error(task, task.wish(target))
-    return visible.smallest_guarantee(task, target, within)
+        return smallest_error(task, task.wish(target))
+    return smallest_guarantee(task, target, within)
 
 
 def _cap(task: Task, goal: Goal, target: float, within: float) -> Bucketing:
@@ -159,7 +362,7 @@ def _cap(task: Task, goal: Goal, target: float, within: float) -> Bucketing:
             raise needs_more_epsilon(target, within)
         return found
     tried: list[float] = []
-    for slack in _SLACKS:
+    for slack in _SLACKS_BUCKETING:
         found = caps.smallest_error(task, task.wish(target * (1.0 - slack)))
         if found.certified_epsilon <= target:
             return found

@@ -13,13 +13,12 @@ from shuffledp.accounting import calibrate_batch, certify, check_delta
 from shuffledp.budgets import MAX_EPSILON0, Budgets
 from shuffledp.dummies import Dummies
 from shuffledp.errors import InvalidInput, NotConverged, Refused, Told, attempt, shown
-from shuffledp.guarantee import Guarantee
 from shuffledp.planning.bucketing import Goal, bucket_budgets, check_bytes, check_rounding, who_stays
-from shuffledp.planning.error import Prediction
 from shuffledp.planning.question import (
     NO_GUESS,
     Guess,
     PlannedQuestion,
+    Prediction,
     capped,
     check_mechanism,
     rounded_down,
@@ -28,8 +27,8 @@ from shuffledp.planning.question import (
 from shuffledp.planning.target import Bucketing, Circumstances, Wish, report_bytes, scaled, stand_in
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.mean import Mean
-from shuffledp.questions.task import Weights
-from shuffledp.setting import Seen
+from shuffledp.questions.question import Weights
+from shuffledp.setting import Guarantee, Seen
 
 # Error against central epsilon: one way of asking, at smaller and larger budgets.
 
@@ -261,7 +260,7 @@ WAYS: tuple[tuple[Seen, Weights | None], ...] = (("reports", None), ("levels", "
 """Levels withheld, shown with everybody counting the same, shown with the least noise."""
 _HOPELESS, _HOPELESS_SHAPE = 1.05, 1.4
 """A way whose error with all of everybody's budget is so many times the best plan's is not rounded. A cap may reduce
-that error by up to 35 % where it changes the shape of reports (see `shuffledp.planning.task`)."""
+that error by up to 35 % where it changes the shape of reports (see `shuffledp.planning.target`)."""
 
 
 @dataclass(frozen=True, eq=False)

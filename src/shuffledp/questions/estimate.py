@@ -10,22 +10,62 @@ width to both sides of that point, cut to the range:
   to the estimate is at most as far from the target as the estimate is;
 - inside the range nothing changes, and both ends are continuous in the estimate.
 
-Where the law of a count is known, `shuffledp.questions.count_laws` inverts it instead.
+Where the law of a count is known, `shuffledp.questions.estimate` inverts it instead.
 
 Of a share whose estimate is 0 or below it says "at most h", with the half width h, however far below 0 noise has moved
 the estimate. At an estimate of exactly 0 the intervals of Feldman and Cousins (1998) say the same (1.96 standard errors
 at 95 %); below 0 theirs shrink, though the noise that moved the estimate is no less.
+
+Confidence intervals from the exact law of a count of reports.
+
+Let C be the number of reports that support one category. Person i at level g supports it with chance p_g if it is her
+record and with chance q_g <= p_g if it is not, whatever her record is otherwise, independently of the others; dummies
+support it by a law of their own. So the law of C depends on the records only through h, the number of people whose
+record is the category: it has no other unknown, and no worst case over the other categories has to be taken. Where
+people have several levels and nobody sees whose report has which, the levels are dealt to the records at random, as
+`shuffledp.questions.frequency` says. With n_g people at level g, n = sum n_g, and the dummies' generating function A,
+
+    sum_h C(n, h) y^h E[x^C | h] = A(x) prod_g ((1 - q_g + q_g x) + y (1 - p_g + p_g x))^{n_g}                     (G)
+
+*Proof.* Expand each person's factor: it is the generating function of her report, with a y if she has the record. The
+coefficient of y^h adds up all ways to choose who has it, and each way is as likely as the others. QED
+
+**The interval** (Clopper and Pearson 1934): all shares h/n with P(C >= c | h) > miss/2 and P(C <= c | h) > miss/2.
+C increases stochastically in h, because p_g >= q_g (give one more person the record, in each dealing): both sets are
+half-lines, found by bisection. The true h is left out with a chance of at most miss/2 on either side. A count below the
+median at h = 0 is first moved up to it, and one above the median at h = n down to it. That keeps the interval from
+being empty, and an h that belonged to it stays: its lower condition is met since P(C >= median | h) >= P(C >= median |
+0) >= 1/2, and the other one's chance grows with the count.
+
+**Means of one bit.** A person with the number t in [0, 1] reports a one with chance q + (p - q) t. Of all data sets
+with one mean, the one in which everybody has that mean gives C the largest tails. *Proof* for one level and dummies
+that are independent of each other. Let f be the law of all reports but two, of chances s and s'. In P(C <= c) the
+product s s' has the factor f(c) - f(c - 1), which is not negative up to the mode of f; that mode is at least its mean
+less 1 (Darroch 1964), so at least E C - 3. Up to there P(C <= c) grows if both chances become their average (Hoeffding
+1956 without dummies), and P(C >= c) likewise from E C + 3 on. QED Nearer to the mean a tail counts as above miss/2.
+The law prod (1 - s + s x)^n A(x) with s = q + (p - q) t is inverted over t on a grid of 2^-20, outward. Several
+levels, and dummies of another law, have no such proof, and keep the inequality of `Estimate`.
+
+**Rounding.** Laws are computed by discrete Fourier transforms of (G) on circles. Their windows hold seven standard
+errors and 32 reports to either side, and every number of dummies whose law is a table; they leave out less than 1e-10.
+Powers of numbers of modulus at most 1 are good to n 2^-52, so chances are good to 1e-9 up to the sizes allowed here; a
+tail within `SLACK` of miss/2 counts as above it, which can widen an interval and never shorten it. Ends are whole
+numbers over n (over 2^20), so machines print the same ones.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from statistics import NormalDist
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.floats import lambertw, ndtri
+from shuffledp.numerics.floats import LARGEST_BELOW_ONE, TINY, lambertw, ndtri
 from shuffledp.numerics.interval import FloatArray
 
 
@@ -196,3 +236,418 @@ def around(
 def _bennett(ratio: FloatArray) -> FloatArray:
     """Solve (1+u) log(1+u) - u = ratio for u >= 0: y e^y = (ratio - 1)/e for y = log(1+u) - 1."""
     return np.expm1(1.0 + np.real(lambertw((ratio - 1.0) / np.e)))
+
+
+SLACK = 1e-8
+"""A tail so close to the chance of a miss counts as above it: beyond what rounding can do."""
+
+
+GRID = 1 << 20
+"""Steps of a mean's range among which the ends of its interval lie."""
+
+
+MOST_CELLS = 1 << 21
+"""Cells times levels of one law that are computed; larger ones keep the inequality of `Estimate`."""
+
+
+MOST_LEVELS = 256
+"""Different budgets up to which a law is kept."""
+
+
+MOST_PEOPLE = 10**6
+"""People up to whom rounding stays below `SLACK`."""
+
+
+_NEAR_MEAN = 3
+"""So close to its mean no tail of the count of a mean's reports is compared (see the module)."""
+
+
+_WINDOW, _CIRCLE = 14.0, 9.0
+"""Standard errors of a window of counts, which are centred in it, and of the number of h on a circle of y."""
+
+
+_AT_LEAST = 64
+
+
+_COARSE = 50.0
+"""A half-width of fewer people depends on the last report: neighbouring counts are looked at, too."""
+
+
+_MOST_REMEMBERED = 512
+
+
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class Added:
+    """The law of the number of dummies that support one category: public, the same for every category.
+
+    Parameters
+    ----------
+    chances : tuple of float
+        P(number = j), j = 0, 1, ...; they add up to 1.
+    count, share : int and float
+        Further dummies, each of which supports it with this chance, independently.
+    """
+
+    chances: tuple[float, ...] = (1.0,)
+    count: int = 0
+    share: float = 0.0
+
+    @cached_property
+    def moments(self) -> tuple[float, float]:
+        """Mean and variance of the number."""
+        chances, places = np.array(self.chances), np.arange(len(self.chances))
+        mean = float(chances @ places)
+        variance = float(chances @ (places - mean) ** 2)
+        return mean + self.count * self.share, variance + self.count * self.share * (1.0 - self.share)
+
+    def at(self, x: NDArray[np.complex128]) -> NDArray[np.complex128]:
+        """Return the generating function at points of the unit circle."""
+        size = x.size if x.size > 1 else 1
+        if len(self.chances) == 1:
+            known = np.ones(size, dtype=np.complex128)
+        else:  # x are the whole circle's first points: chances beyond it wrap around, as (G) does
+            whole = 2 * (size - 1)
+            folded = np.zeros(-(-len(self.chances) // whole) * whole)
+            folded[: len(self.chances)] = self.chances
+            known = np.fft.rfft(folded.reshape(-1, whole).sum(axis=0)).conj()
+        return known * (1.0 - self.share + self.share * x) ** self.count
+
+
+NOTHING = Added()
+"""No dummies."""
+
+
+@dataclass(frozen=True)
+class CountLaw:
+    """The law of a count, given the share or mean that is asked for.
+
+    Parameters
+    ----------
+    people : tuple of int
+        n_g, people of each level; at least one in all.
+    own, other : tuple of float
+        p_g and q_g, q_g <= p_g.
+    added : Added
+        The dummies.
+    target : {"share", "mean"}
+        Whether records have the category or not, or are numbers of [0, 1] (see the module).
+
+    Examples
+    --------
+    >>> CountLaw((100,), (0.9,), (0.1,)).interval(50, 0.05)
+    (0.42, 0.58)
+    """
+
+    people: tuple[int, ...]
+    own: tuple[float, ...]
+    other: tuple[float, ...]
+    added: Added = NOTHING
+    target: Literal["share", "mean"] = "share"
+    _known: dict[int, tuple[int, FloatArray]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _intervals: dict[tuple[int, float], tuple[float, float]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    @cached_property
+    def n(self) -> int:
+        """The number of people."""
+        return sum(self.people)
+
+    @property
+    def steps(self) -> int:
+        """The target lies on this many steps from 0 to 1."""
+        return self.n if self.target == "share" else GRID
+
+    @cached_property
+    def levels(self) -> list[tuple[int, float, float]]:
+        """People, p and q of each level that is unlike the others."""
+        found: dict[tuple[float, float], int] = {}
+        for n, own, other in zip(self.people, self.own, self.other, strict=True):
+            if n:
+                found[own, other] = found.get((own, other), 0) + n
+        return [(n, own, other) for (own, other), n in found.items()]
+
+    @property
+    def slope(self) -> float:
+        """Sum of p - q over people: by so much C rises, in the mean, from share 0 to 1."""
+        return sum(n * (own - other) for n, own, other in self.levels)
+
+    @property
+    def affordable(self) -> bool:
+        """Whether the interval is proved, and its law computed within a second or so and good to `SLACK`."""
+        if self.target == "mean" and (len(self.levels) > 1 or len(self.added.chances) > 1):
+            return False
+        sizes = self._sizes(0.5)
+        return self.slope > 0.0 and self.n <= MOST_PEOPLE and sizes[0] * sizes[1] * len(self.levels) <= MOST_CELLS
+
+    def mean(self, share: float) -> float:
+        """Return the mean E[C] at a share."""
+        return sum(n * (other + (own - other) * share) for n, own, other in self.levels) + self.added.moments[0]
+
+    def variance(self, share: float) -> float:
+        """Var[C] at a share: noise, dealing of the levels, and dummies."""
+        total = self.added.moments[1]
+        if self.target == "mean":
+            return total + sum(
+                n * s * (1.0 - s) for n, own, other in self.levels for s in [other + (own - other) * share]
+            )
+        noise = sum(
+            n * (share * own * (1.0 - own) + (1.0 - share) * other * (1.0 - other)) for n, own, other in self.levels
+        )
+        mean = self.slope / self.n
+        uneven = sum(n * (own - other - mean) ** 2 for n, own, other in self.levels)
+        return total + noise + share * (1.0 - share) * uneven * self.n / max(self.n - 1, 1)
+
+    @property
+    def worst(self) -> float:
+        """The share between 1/8 and 7/8 at which C varies most; nearer to an end the range cuts the interval."""
+        if self.target == "mean":
+            return 0.5  # s is 1/2 there
+        rise = 2.0 * (self.variance(0.5) - (self.variance(0.0) + self.variance(1.0)) / 2.0)  # half of the curvature
+        tilt = self.variance(1.0) - self.variance(0.0)
+        if 2.0 * rise <= abs(tilt):  # the variance is tilt f + 2 rise f (1 - f) and a constant
+            return 0.125 if tilt < 0.0 else 0.875 if tilt > 0.0 else 0.5
+        return min(max(0.5 + tilt / (4.0 * rise), 0.125), 0.875)
+
+    def half_width(self, miss: float = 0.05) -> float:
+        """Return half the length of the interval that will be printed, at the worst share or at 1/2.
+
+        Parameters
+        ----------
+        miss : float
+            As for `interval`.
+
+        Returns
+        -------
+        float
+            At most 1/2, the whole range; 1/2 where no report carries information.
+        """
+        if self.slope <= 0.0:
+            return 0.5
+        if self.affordable:
+            about = {round(self.mean(share)) for share in (0.5, self.worst)}
+            found = max(self._half_length(count, miss) for count in about)
+            if found * self.n > _COARSE:
+                return found
+            around = {count + step for count in about for step in range(-3, 4)}  # ends are whole people: lengths differ
+            return max(found, *(self._half_length(count, miss) for count in around))
+        error = np.asarray(np.sqrt(max(self.variance(self.worst), self.variance(0.5))) / self.slope)
+        plain = Estimate(error, error, 1.0 / self.slope, (0.0, 1.0), 0)
+        return min(float(plain.half_width(miss, error)), 0.5)
+
+    def _half_length(self, count: int, miss: float) -> float:
+        low, high = self.interval(count, miss)
+        return round((high - low) * self.steps) / (2 * self.steps)  # ends are whole steps: a half of 1 % is 0.01
+
+    def chances(self, step: int) -> tuple[int, FloatArray]:
+        """Return the distribution of the number of supporting reports C, if the true share is step/steps.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to `steps`.
+
+        Returns
+        -------
+        start : int
+            The first count of a window that holds all but 1e-10 of the chance.
+        chances : ndarray
+            P(C = start), P(C = start + 1), ...
+        """
+        if step not in self._known:
+            if len(self._known) > _MOST_REMEMBERED:
+                self._known.clear()
+            self._known[step] = self._chances(step)
+        return self._known[step]
+
+    def _sizes(self, share: float) -> tuple[int, int]:
+        """Points of the windows of C and of h."""
+        spread = max(self.variance(share), self.variance(0.5) if share == 0.5 else 0.0) + 1e-9
+        if self.target == "share" and len(self.levels) > 1:  # on the circle of y the number of h is binomial
+            dealt = self.n * share * (1.0 - share)
+            spread += (self.slope / self.n) ** 2 * dealt
+            others = min(self.n + 1, int(_CIRCLE * np.sqrt(dealt)) + _AT_LEAST) if 0.0 < share < 1.0 else 1
+        else:
+            others = 1
+        wide = int(_WINDOW * np.sqrt(spread)) + _AT_LEAST + len(self.added.chances) - 1
+        return 2 * -(-wide // 2), others
+
+    def _chances(self, step: int) -> tuple[int, FloatArray]:
+        share = step / self.steps
+        size, others = self._sizes(share)
+        x = np.exp(-2j * np.pi * np.arange(size // 2 + 1) / size)  # real chances: half of the circle is enough
+        found = self.added.at(x.conj()).conj() if len(self.added.chances) > 1 else self.added.at(x)
+        if self.target == "mean":
+            for n, own, other in self.levels:
+                found = found * (1.0 + (other + (own - other) * share) * (x - 1.0)) ** n
+        elif others == 1:
+            for n, own, other in self.levels:
+                have = step if len(self.levels) == 1 else round(share * n)  # several levels: all of them, or nobody
+                found = found * (1.0 + own * (x - 1.0)) ** have * (1.0 + other * (x - 1.0)) ** (n - have)
+        else:
+            found = found * self._dealt(step, x, others)
+        law = np.fft.irfft(found, size)
+        start = round(self.mean(share)) - size // 2
+        return start, np.maximum(np.roll(law, -(start % size)), 0.0)
+
+    def _dealt(self, step: int, x: NDArray[np.complex128], others: int) -> NDArray[np.complex128]:
+        """E[x^C | h], dummies aside: the coefficient of y^h in (G), on the circle where h is binomial."""
+        share, places = step / self.n, np.arange(others)
+        y = np.exp(2j * np.pi * places / others)[:, None]
+        total = np.ones((others, x.size), dtype=np.complex128)
+        weight = np.ones((others, 1), dtype=np.complex128)
+        for n, own, other in self.levels:
+            have, lack = 1.0 + own * (x - 1.0), 1.0 + other * (x - 1.0)
+            total *= _power((1.0 - share) * lack + (share * y) * have, n)
+            weight *= (1.0 - share + share * y) ** n
+        turn = np.exp(-2j * np.pi * ((places * step) % others) / others)[:, None]
+        return (turn * total).sum(axis=0) / (turn * weight).sum().real
+
+    def at_least(self, count: int, step: int) -> float:
+        """P(C >= count) at a share; of a mean near E C, 1."""
+        if self.target == "mean" and count < self.mean(step / self.steps) + _NEAR_MEAN:
+            return 1.0
+        start, law = self.chances(step)
+        place = count - start
+        return 1.0 if place <= 0 else float(law[place:].sum())
+
+    def at_most(self, count: int, step: int) -> float:
+        """P(C <= count) at a share; of a mean near E C, 1."""
+        if self.target == "mean" and count > self.mean(step / self.steps) - _NEAR_MEAN:
+            return 1.0
+        start, law = self.chances(step)
+        place = count - start
+        return 0.0 if place < 0 else float(law[: place + 1].sum())
+
+    def _median(self, step: int) -> int:
+        start, law = self.chances(step)
+        return start + int(np.searchsorted(np.cumsum(law), 0.5))
+
+    def interval(self, count: int, miss: float) -> tuple[float, float]:
+        """Return the shares, or means, between which the target lies.
+
+        Parameters
+        ----------
+        count : int
+            Reports that support the category, dummies included.
+        miss : float
+            The chance of both sides together that the target is left out, at most; in (0, 1).
+
+        Returns
+        -------
+        low, high : float
+            In [0, 1], low <= high; covers the target with chance at least 1 - miss.
+        """
+        if (count, miss) not in self._intervals:
+            if len(self._intervals) > _MOST_REMEMBERED:
+                self._intervals.clear()
+            self._intervals[count, miss] = self._inverted(count, miss)
+        return self._intervals[count, miss]
+
+    def _inverted(self, count: int, miss: float) -> tuple[float, float]:
+        """Find both ends of `interval`."""
+        possible = min(max(int(count), self._median(0)), self._median(self.steps))
+        near = (possible - self.mean(0.0)) / self.slope
+        middle = min(max(round(near * self.steps), 0), self.steps)
+        spread = max(1.0, float(np.sqrt(self.variance(middle / self.steps))) / self.slope * self.steps)
+        least = miss / 2.0 - SLACK
+        high = _last(lambda step: self.at_most(possible, step), least, middle, self.steps, spread)
+        low = _last(
+            lambda step: self.at_least(possible, self.steps - step), least, self.steps - middle, self.steps, spread
+        )
+        return (self.steps - low) / self.steps, high / self.steps
+
+
+@lru_cache(maxsize=16)
+def law_of_reports(
+    people: tuple[int, ...],
+    own: tuple[float, ...],
+    other: tuple[float, ...],
+    target: Literal["share", "mean"] = "share",
+) -> CountLaw:
+    """Return the law of a count of reports without dummies; remembered, so that equal tasks share what was computed.
+
+    Parameters
+    ----------
+    people, own, other, target
+        As for `CountLaw`.
+    """
+    return CountLaw(people, own, other, NOTHING, target)
+
+
+def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
+    """Raise numbers of modulus at most 1 to a whole power by squaring: five times as fast as the logarithm's way."""
+    found: NDArray[np.complex128] | None = None
+    while exponent:
+        if exponent & 1:
+            found = base if found is None else found * base
+        exponent >>= 1
+        if exponent:
+            base = base * base
+    return np.ones_like(base) if found is None else found
+
+
+def _last(tail: Callable[[int], float], least: float, start: int, most: int, spread: float) -> int:
+    """Return the last step up to `most` at which a falling tail is above `least`; `start` if it is nowhere beyond.
+
+    Guesses follow the normal law of that spread; they only save evaluations.
+    """
+    low, high = start, most + 1
+    guess = start + round(-_NORMAL.inv_cdf(max(least, TINY)) * spread)
+    for tried in range(200):
+        if high - low <= 1:
+            break
+        guess = min(max(guess, low + 1), high - 1)
+        found = tail(guess)
+        away = _NORMAL.inv_cdf(min(max(found, TINY), LARGEST_BELOW_ONE)) - _NORMAL.inv_cdf(max(least, TINY))
+        low, high = (guess, high) if found > least else (low, guess)
+        guess = (low + high) // 2 if tried > 7 else guess + round(away * spread)
+    return low
+
+
+@dataclass(frozen=True, eq=False)
+class CountEstimate(Estimate):
+    """An estimate made of counts whose law is known: its intervals invert that law.
+
+    Parameters
+    ----------
+    counts : ndarray, shape of value
+        Reports that support each category, dummies included; whole numbers.
+    law : CountLaw
+        The law of each count. Where it is too large to be computed (`CountLaw.affordable`), intervals are those of
+        `Estimate`.
+    """
+
+    counts: NDArray[np.int64]
+    law: CountLaw
+
+    def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Both ends of a two-sided confidence interval by the exact law; see the module.
+
+        Parameters
+        ----------
+        level, simultaneous
+            As for `Estimate.confidence_interval`.
+
+        Returns
+        -------
+        lower, upper : ndarray, shape of value
+            In the range, never empty, around the nearest possible value.
+
+        Raises
+        ------
+        InvalidInput
+            If level is not in (0, 1).
+        """
+        miss = chance_of_a_miss(level, self.value.size if simultaneous else 1)
+        if not self.law.affordable:
+            return super().confidence_interval(level, simultaneous)
+        different, back = np.unique(self.counts, return_inverse=True)
+        ends = np.array([self.law.interval(int(count), miss) for count in different])[back.reshape(-1)]
+        start, end = self.support
+        low, high = (start + (end - start) * ends[:, side].reshape(np.shape(self.value)) for side in (0, 1))
+        possible = np.clip(self.value, start, end)
+        return np.minimum(low, possible), np.maximum(high, possible)

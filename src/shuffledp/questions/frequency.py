@@ -14,20 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.questions.count_laws import MOST_LEVELS, CountEstimate, law_of_reports
-from shuffledp.questions.estimate import Estimate
-from shuffledp.questions.question import Question
-from shuffledp.questions.shuffler import ShuffledReports
-from shuffledp.questions.tally import LevelSums, Tally, Whole
-from shuffledp.questions.task import SHUFFLED, SMOOTHING, Weights, effective_number
+from shuffledp.questions.estimate import MOST_LEVELS, CountEstimate, Estimate, law_of_reports
+from shuffledp.questions.question import SHUFFLED, SMOOTHING, Question, Weights, effective_number
+from shuffledp.questions.tally import LevelSums, ShuffledReports, Tally, Whole
 from shuffledp.questions.view import CONFIDENCE, Numbers, Picture, Shape, View, reach
 from shuffledp.randomizers.base import FrequencyOracle, SupportLaw
-from shuffledp.randomizers.categorical import RandomizedResponse
+from shuffledp.randomizers.categorical import HadamardResponse, RandomizedResponse, UnaryEncoding
 from shuffledp.randomizers.checks import counted
-from shuffledp.randomizers.hadamard import HadamardResponse
 from shuffledp.randomizers.hashing import LocalHashing
 from shuffledp.randomizers.subset import SubsetSelection
-from shuffledp.randomizers.unary import UnaryEncoding
 from shuffledp.records.columns import Recode, category_codes, read_labels
 from shuffledp.setting import Seen
 
@@ -76,7 +71,7 @@ def frequency_oracle(mechanism: str, k: int) -> FrequencyOracle:
 
 # The questions: what is asked of the records, which randomizers can answer it, and what a record becomes.
 #
-# A question is a public value. It never holds a record. `shuffledp.releases.verb.release` asks it.
+# A question is a public value. It never holds a record. `shuffledp.releases.run.release` asks it.
 
 MAY_LEAVE = "Unbiased estimates may fall below 0; intervals keep to the range from 0 to 1"
 
@@ -202,7 +197,7 @@ class Frequency(Question):
 # estimate level by level (`seen="levels"`). Where the estimate stands for them its own error counts: with kappa the
 # factor of f in the first sum, the score interval of Wilson (1927) at two standard errors is centred at f_j + 2 kappa,
 # and that value is put in; it adds 2 kappa^2, of order 1/n^2, and never takes away. In the second part f is shrunk
-# towards 1/2 by the number of people for whom the weights stand (`shuffledp.questions.task`): the estimate of a share
+# towards 1/2 by the number of people for whom the weights stand (`shuffledp.questions.question`): the estimate of a share
 # that two people carry is 0, 1/2 or 1, and f (1 - f) of it must not be 0. Bennett's inequality (`Estimate`) holds for
 # the assignment, too: budgets dealt to records are negatively associated (Joag-Dev and Proschan 1983) and reports rise
 # with their records, so the moment generating function is at most that of independent draws of the records, whose
@@ -257,7 +252,7 @@ class FrequencyTally(Tally):
     Examples
     --------
     >>> from shuffledp.budgets import Budgets
-    >>> from shuffledp.questions.task import Task
+    >>> from shuffledp.questions.question import Task
     >>> from shuffledp.randomizers import RandomizedResponse
     >>> task = Task(RandomizedResponse(2), Budgets((700.0,), (4,)), "reports")
     >>> monday, tuesday = FrequencyTally(task), FrequencyTally(task)

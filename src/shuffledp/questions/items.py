@@ -26,8 +26,7 @@ from shuffledp.randomizers.checks import check_choice, numbers_within
 from shuffledp.randomizers.hashing import LARGEST_RANGE, LeveledHashing, best_range
 from shuffledp.randomizers.item_domain import END, Codes, ItemDomain, ListedItems, WordItems
 from shuffledp.randomizers.walsh import walsh_hadamard
-from shuffledp.records.columns import Recode, category_codes, read_labels
-from shuffledp.records.words import read_words, word_symbols
+from shuffledp.records.columns import Recode, category_codes, read_labels, read_words, word_symbols
 from shuffledp.setting import Seen
 
 # Searching for frequent items: which prefixes are followed, which items are named, and which surely would be.
@@ -204,7 +203,7 @@ def search(domain: WordItems, cells: Sequence[FloatArray], levels: Sequence[Coun
 
 def _last(domain: WordItems, states: Words, paths: Words, full: bool) -> Found:
     """Keep the words that a record can be: those with one spelling, without white space at their ends."""
-    from shuffledp.tables.spelling import one_spelling
+    from shuffledp.tables.options import one_spelling
 
     words = [domain.word(path) for path in paths]
     kept = [place for place, word in enumerate(words) if word is not None and one_spelling(word) == word]
@@ -650,7 +649,7 @@ class ItemTally(Tally):
     --------
     >>> from shuffledp.budgets import Budgets
     >>> from shuffledp.numerics.randomness import secure_random
-    >>> from shuffledp.questions.task import Task
+    >>> from shuffledp.questions.question import Task
     >>> family = LeveledHashing(2, 1, 64, ListedItems(3))
     >>> tally = ItemTally(Task(family, Budgets((700.0,), (400,)), "reports"))
     >>> tally.add(family.randomize([1] * 400, 700.0, secure_random()))

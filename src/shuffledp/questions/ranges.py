@@ -18,7 +18,7 @@ from shuffledp.numerics.floats import ndtri
 from shuffledp.numerics.interval import FloatArray, even_edges
 from shuffledp.questions.estimate import Estimate, around, chance_of_a_miss
 from shuffledp.questions.frequency import FREQUENCY_MECHANISMS, MAY_LEAVE, frequency_oracle, project_to_simplex
-from shuffledp.questions.number import Number
+from shuffledp.questions.mean import Number
 from shuffledp.questions.tally import LevelSums, Tally, Whole
 from shuffledp.questions.view import CONFIDENCE, Curve, Numbers, Picture, Shape, View, in_bins, reach
 from shuffledp.randomizers.checks import MAX_COUNTED, check_choice, real_range, whole_number
@@ -535,7 +535,7 @@ class TreeTally(Tally):
     --------
     >>> from shuffledp.budgets import Budgets
     >>> from shuffledp.numerics.randomness import secure_random
-    >>> from shuffledp.questions.task import Task
+    >>> from shuffledp.questions.question import Task
     >>> tree = RangeTree(8, 2)
     >>> tally = TreeTally(Task(tree, Budgets((700.0,), (4,)), "reports"))
     >>> tally.add(tree.randomize([1, 2, 3, 6], 700.0, secure_random()))

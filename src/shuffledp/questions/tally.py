@@ -1,21 +1,165 @@
-"""What all tallies share: exact sums by level, and who may be added, merged and read."""
+"""The trusted shuffler: it takes away who sent what, and, if levels are withheld, at which budget.
+
+What all tallies share: exact sums by level, and who may be added, merged and read.
+
+Tallies: exact sums over reports, in any order and in any pieces, from which every estimate is made.
+
+A `Task` says what is public. `tally_for` gives its tally; reports are added, tallies merged, and written as bytes.
+
+>>> import numpy as np
+>>> from shuffledp.budgets import Budgets
+>>> from shuffledp.randomizers import RandomizedResponse
+>>> task = Task(RandomizedResponse(2), Budgets((700.0,), (4,)), "reports")
+>>> monday, tuesday = tally_for(task), tally_for(task)
+>>> monday.add(np.array([0, 1]))
+>>> tuesday.add(np.array([1, 1]))
+>>> monday.merge(tally_from_state(task, tuesday.state()))
+>>> monday.estimate().value.round(6).tolist()
+[0.25, 0.75]
+"""
 
 from __future__ import annotations
 
 import math
 import struct
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.budgets import Budgets, level_indices
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.questions.task import Task
+from shuffledp.numerics.randomness import Randomness
+from shuffledp.questions.question import SHUFFLED, Task, Weights
 from shuffledp.randomizers.vector import mix
 from shuffledp.setting import Seen
+
+
+@dataclass(frozen=True, eq=False)
+class ShuffledReports:
+    """What the analyzer receives, and all it receives.
+
+    Parameters
+    ----------
+    reports : ndarray of whole numbers or floats, first axis n
+        In uniformly random order; read-only. One number a report, or one row (packed bits, a list, a vector).
+    epsilons : ndarray, shape (n,)
+        Local budgets (nats); read-only. Seen "levels": entry i is the budget of report i. Otherwise the
+        budgets are in a random order of their own, so that they say what the budgets are, and not whose.
+    seen : {"reports", "levels", "sum"}
+        Who sees what. Under "sum" an analyzer uses nothing but the counts of the reports.
+    deltas : ndarray, shape (n,), optional
+        Local delta0, in the order of `epsilons`; None where all are 0.
+    """
+
+    reports: NDArray[Any]
+    epsilons: FloatArray
+    seen: Seen
+    deltas: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        if self.seen not in SHUFFLED:
+            raise InvalidInput(f"shuffled reports are seen as one of {', '.join(SHUFFLED)}; got {shown(self.seen)}")
+        if self.reports.ndim == 0 or self.reports.shape[:1] != self.epsilons.shape:
+            raise InvalidInput(
+                f"reports need one budget each; got shapes {self.reports.shape} and {self.epsilons.shape}"
+            )
+        if self.deltas is not None and self.deltas.shape != self.epsilons.shape:
+            raise InvalidInput(f"budgets need one delta0 each; got shapes {self.deltas.shape}, {self.epsilons.shape}")
+        for name in ("reports", "epsilons") if self.deltas is None else ("reports", "epsilons", "deltas"):
+            locked = getattr(self, name).view()  # a view, so that the caller's own array stays writable
+            locked.setflags(write=False)
+            object.__setattr__(self, name, locked)
+
+    @property
+    def n(self) -> int:
+        """The number of reports."""
+        return self.reports.shape[0]
+
+    @cached_property
+    def budgets(self) -> Budgets:
+        """The budgets, counted."""
+        if self.n and not self.epsilons.strides[0] and (self.deltas is None or not self.deltas.strides[0]):
+            return Budgets(self.epsilons[:1], (self.n,), None if self.deltas is None else self.deltas[:1])
+        return Budgets.of(self.epsilons, self.deltas)
+
+    @property
+    def levels(self) -> NDArray[np.int64] | None:
+        """Which level of `budgets` each report has; None where that is not seen."""
+        return level_indices(self.budgets, self.epsilons, self.deltas) if self.seen == "levels" else None
+
+    def task(self, randomizer: Any, weights: Weights = "population") -> Task:
+        """Return the task that these reports are all the reports of.
+
+        Parameters
+        ----------
+        randomizer : FrequencyOracle, NumberRandomizer, TwoMoments, RangeTree or VectorRandomizer
+            The member of the family that drew them.
+        weights : {"population", "precision"}
+            As for `frequency`.
+
+        Raises
+        ------
+        InvalidInput
+            If there are no reports, a budget is bad, or `weights` is unknown.
+        """
+        return Task(randomizer, self.budgets, self.seen, weights)
+
+
+def shuffle_reports(
+    reports: ArrayLike, epsilons: ArrayLike, *, seen: Seen, random: Randomness, deltas: ArrayLike | None = None
+) -> ShuffledReports:
+    """Permute the reports uniformly; the budgets with them, or separately.
+
+    Parameters
+    ----------
+    reports : array_like, first axis n
+        One report per user: a number or a row, of any numeric type, which is kept.
+    epsilons : float or array_like, shape (n,)
+        Local budgets, nats; one for all, or one each in the order of the reports.
+    seen : {"reports", "levels", "sum"}
+        "levels": budgets travel with their reports. "reports", "sum": budgets take a permutation of their
+        own, independent of the reports' (GSPA Figure 1).
+    random : Randomness
+        Source of the permutations.
+    deltas : float or array_like, shape (n,), optional
+        Local delta0, which stay with their epsilon0; None: all are 0.
+
+    Raises
+    ------
+    InvalidInput
+        On an unknown `seen`, or different lengths.
+
+    Examples
+    --------
+    >>> from shuffledp.numerics.randomness import secure_random
+    >>> shuffled = shuffle_reports([0, 1, 1], [0.5, 1.0, 1.0], seen="reports", random=secure_random())
+    >>> sorted(shuffled.reports.tolist()), sorted(shuffled.epsilons.tolist())
+    ([0, 1, 1], [0.5, 1.0, 1.0])
+    """
+    sent = np.asarray(reports)
+    budgets = np.asarray(epsilons, dtype=np.float64)
+    if sent.ndim == 0 or (budgets.ndim and budgets.shape != sent.shape[:1]):
+        n = sent.shape[0] if sent.ndim else 1
+        raise InvalidInput(f"each of {n} reports needs a budget, or all the same; got {budgets.size} budgets")
+    slack = None if deltas is None else np.broadcast_to(np.asarray(deltas, dtype=np.float64), sent.shape[:1])
+    order = random.permutation(sent.shape[0])
+    shuffled = sent[order]
+    if not budgets.ndim:
+        budgets = np.broadcast_to(budgets, sent.shape[:1])
+        if slack is None or slack.strides == (0,):
+            return ShuffledReports(shuffled, budgets, seen, slack)
+    if seen != "levels":
+        order = random.permutation(sent.shape[0])
+    return ShuffledReports(shuffled, budgets[order], seen, None if slack is None else slack[order])
+
 
 # Exact sums over reports, by level: the whole numbers that a tally holds.
 #
@@ -516,3 +660,67 @@ def _decode(data: bytes, like: NDArray[Any]) -> NDArray[Any]:
         return np.frombuffer(data, dtype="<i8").astype(np.int64).reshape(like.shape)
     whole = [int.from_bytes(data[i : i + _LONG], "little", signed=True) for i in range(0, len(data), _LONG)]
     return np.array(whole, dtype=object).reshape(like.shape)
+
+
+_KINDS = (
+    ("hashing.LeveledHashing", "items.ItemTally"),
+    ("tree.RangeTree", "ranges.TreeTally"),
+    ("numeric.TwoMoments", "variance.VarianceTally"),
+    ("sketch.CoordinateSampling", "vectors.VectorTally"),
+    ("seeded.SeededFamily", "vectors.VectorTally"),
+    ("base.FrequencyOracle", "frequency.FrequencyTally"),
+    ("base.NumberRandomizer", "mean.MeanTally"),
+)
+"""The first of these families that a randomizer belongs to says its tally; loaded is what is used."""
+
+
+def tally_for(task: Task) -> Tally:
+    """Return an empty tally of a task.
+
+    Parameters
+    ----------
+    task : Task
+        Who sends reports about what; the randomizer says which question it is.
+
+    Returns
+    -------
+    Tally
+        `FrequencyTally`, `MeanTally`, `VarianceTally`, `TreeTally`, `VectorTally` or `ItemTally`.
+
+    Raises
+    ------
+    InvalidInput
+        If no tally serves the randomizer, or its tally does not serve the task's `seen`.
+    """
+    return _kind(task)(task)
+
+
+def tally_from_state(task: Task, data: bytes) -> Tally:
+    """Return the tally of a task whose `Tally.state` these bytes are.
+
+    Parameters
+    ----------
+    task : Task
+        The task it was of.
+    data : bytes
+        From `Tally.state`, whole.
+
+    Raises
+    ------
+    InvalidInput
+        As `tally_for` and `Tally.from_state`.
+    """
+    return _kind(task).from_state(task, data)
+
+
+def _kind(task: Task) -> type[Tally]:
+    for family, tally in _KINDS:
+        home, _, name = family.partition(".")
+        loaded = sys.modules.get(f"shuffledp.randomizers.{home}")  # nothing is of a family that is not loaded
+        if loaded is not None and isinstance(task.randomizer, getattr(loaded, name)):
+            home, _, name = tally.partition(".")
+            return getattr(import_module(f"shuffledp.questions.{home}"), name)
+    raise InvalidInput(
+        f"no tally serves {shown(task.randomizer)}: it must be a FrequencyOracle, a NumberRandomizer, TwoMoments, a "
+        "RangeTree, a VectorRandomizer or a LeveledHashing"
+    )

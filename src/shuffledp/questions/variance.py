@@ -15,10 +15,9 @@ from shuffledp.errors import InvalidInput
 from shuffledp.in_words import near
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.estimate import Estimate, around, chance_of_a_miss
-from shuffledp.questions.number import POINT, Number
-from shuffledp.questions.shuffler import ShuffledReports
-from shuffledp.questions.tally import LevelSums, Tally, Whole
-from shuffledp.questions.task import Weights
+from shuffledp.questions.mean import POINT, Number
+from shuffledp.questions.question import Weights
+from shuffledp.questions.tally import LevelSums, ShuffledReports, Tally, Whole
 from shuffledp.questions.view import CONFIDENCE, Numbers, Shape, View
 from shuffledp.randomizers.checks import check_choice, report_rows
 from shuffledp.randomizers.numeric import TwoMoments
@@ -216,7 +215,7 @@ class VarianceTally(Tally):
     Examples
     --------
     >>> from shuffledp.budgets import Budgets
-    >>> from shuffledp.questions.task import Task
+    >>> from shuffledp.questions.question import Task
     >>> tally = VarianceTally(Task(TwoMoments(0, 10), Budgets((700.0,), (4,)), "reports"))
     >>> tally.add(np.array([0, 1, 3, 3]))
     >>> tally.estimate().support

@@ -13,10 +13,8 @@ from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.estimate import Estimate
-from shuffledp.questions.question import Question
-from shuffledp.questions.shuffler import ShuffledReports
-from shuffledp.questions.tally import LevelSums, Tally, Whole
-from shuffledp.questions.task import SMOOTHING, Weights, effective_number
+from shuffledp.questions.question import SMOOTHING, Question, Weights, effective_number
+from shuffledp.questions.tally import LevelSums, ShuffledReports, Tally, Whole
 from shuffledp.questions.view import CONFIDENCE, Numbers, Shape, View, reach
 from shuffledp.randomizers.balls import VectorRandomizer, positive_number
 from shuffledp.randomizers.checks import MAX_COUNTED, WIDEST, check_choice, whole_number
@@ -90,7 +88,7 @@ def _noise(
 
 # The questions: what is asked of the records, which randomizers can answer it, and what a record becomes.
 #
-# A question is a public value. It never holds a record. `shuffledp.releases.verb.release` asks it.
+# A question is a public value. It never holds a record. `shuffledp.releases.run.release` asks it.
 
 
 @dataclass(frozen=True)
@@ -253,7 +251,7 @@ class VectorTally(Tally):
     Examples
     --------
     >>> from shuffledp.budgets import Budgets
-    >>> from shuffledp.questions.task import Task
+    >>> from shuffledp.questions.question import Task
     >>> tally = VectorTally(Task(CoordinateSampling(2), Budgets((700.0,), (4,)), "reports"))
     >>> tally.add(np.array([1, 3, 0, 3]))
     >>> tally.estimate().value.tolist()

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shuffledp.randomizers.base import LocalRandomizer, NoiseLaw, PairBlanket, RandomizerLaw
-    from shuffledp.randomizers.categorical import RandomizedResponse
+    from shuffledp.randomizers.categorical import HadamardResponse, RandomizedResponse, UnaryEncoding
     from shuffledp.randomizers.channel import Channel
-    from shuffledp.randomizers.hadamard import HadamardResponse
     from shuffledp.randomizers.hashing import LeveledHashing, LocalHashing
     from shuffledp.randomizers.memoised import Memoised
     from shuffledp.randomizers.noise import Gaussian, Laplace
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from shuffledp.randomizers.sketch import CoordinateSampling, SignedSketch
     from shuffledp.randomizers.subset import SubsetSelection
     from shuffledp.randomizers.tree import RangeTree
-    from shuffledp.randomizers.unary import UnaryEncoding
     from shuffledp.randomizers.vector import DirectionCodebook
 
 _HOMES = {

@@ -25,9 +25,17 @@ from shuffledp.randomizers.checks import (
     whole_number,
 )
 from shuffledp.randomizers.item_domain import Codes, ItemDomain
-from shuffledp.randomizers.mixing import CHUNK, draw, keep_masses, keep_thresholds, sampled_law, support_of
+from shuffledp.randomizers.mixing import (
+    CHUNK,
+    TwoLevelFamily,
+    TwoLevelLaw,
+    draw,
+    keep_masses,
+    keep_thresholds,
+    sampled_law,
+    support_of,
+)
 from shuffledp.randomizers.seeded import AffineHash
-from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
 from shuffledp.randomizers.wire import (
     PackedBits,
     bytes_for,

@@ -6,7 +6,7 @@ in floating point; that they are `likely` out of M is counted. With A_x the repo
 
     R(x)(seed, index)/omega = e^epsilon0 gamma on A_x, gamma elsewhere,   omega uniform,   omega(A_x) = likely/M = f,
 
-two levels of likelihood (`shuffledp.randomizers.two_level`), exactly, whatever the codewords are and however they were
+two levels of likelihood (`shuffledp.randomizers.mixing`), exactly, whatever the codewords are and however they were
 computed: neither privacy nor its accounting depends on whether the seed's codewords look random. Only the estimate
 does.
 
@@ -30,8 +30,14 @@ from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.balls import checked_vectors
 from shuffledp.randomizers.base import PairBlanket, PairCounts
 from shuffledp.randomizers.checks import local_budgets, matching, one_budget, report_rows
-from shuffledp.randomizers.mixing import SampledLaw, keep_masses, keep_thresholds, sampled_law
-from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
+from shuffledp.randomizers.mixing import (
+    SampledLaw,
+    TwoLevelFamily,
+    TwoLevelLaw,
+    keep_masses,
+    keep_thresholds,
+    sampled_law,
+)
 from shuffledp.randomizers.walsh import walsh_hadamard
 from shuffledp.randomizers.wire import PackedBits, checked_reports, pack_integers, possible_integers, unpack_integers
 

@@ -19,9 +19,15 @@ from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.balls import checked_vectors, positive_number
 from shuffledp.randomizers.base import PairBlanket, PairCounts
 from shuffledp.randomizers.checks import local_budgets, matching, population, report_rows, whole_number
-from shuffledp.randomizers.mixing import SampledLaw, keep_masses, keep_thresholds, sampled_law
+from shuffledp.randomizers.mixing import (
+    SampledLaw,
+    TwoLevelFamily,
+    TwoLevelLaw,
+    keep_masses,
+    keep_thresholds,
+    sampled_law,
+)
 from shuffledp.randomizers.seeded import SeededFamily
-from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
 from shuffledp.randomizers.vector import seeded_words
 from shuffledp.randomizers.wire import PackedBits, checked_reports, pack_integers, possible_integers, unpack_integers
 

@@ -23,8 +23,14 @@ from shuffledp.randomizers.checks import (
     report_rows,
     whole_number,
 )
-from shuffledp.randomizers.mixing import keep_masses, keep_thresholds, sampled_law, support_of
-from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
+from shuffledp.randomizers.mixing import (
+    TwoLevelFamily,
+    TwoLevelLaw,
+    keep_masses,
+    keep_thresholds,
+    sampled_law,
+    support_of,
+)
 from shuffledp.randomizers.wire import (
     PackedBits,
     bytes_for,

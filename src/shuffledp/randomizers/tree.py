@@ -11,8 +11,15 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.base import Triples
 from shuffledp.randomizers.checks import local_budgets, matching, record_codes, report_rows, whole_number
-from shuffledp.randomizers.mixing import CHUNK, SampledLaw, keep_masses, keep_thresholds, sampled_law
-from shuffledp.randomizers.two_level import TwoLevelFamily, TwoLevelLaw
+from shuffledp.randomizers.mixing import (
+    CHUNK,
+    SampledLaw,
+    TwoLevelFamily,
+    TwoLevelLaw,
+    keep_masses,
+    keep_thresholds,
+    sampled_law,
+)
 from shuffledp.randomizers.walsh import walsh_hadamard
 from shuffledp.randomizers.wire import PackedBits, checked_reports, pack_integers, possible_integers, unpack_integers
 

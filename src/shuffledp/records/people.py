@@ -15,9 +15,8 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.vector import mix
 from shuffledp.records.columns import as_labels, check_different, known_codes
-from shuffledp.records.person import Person
-from shuffledp.records.sources import Batch, Source, in_order
-from shuffledp.tables.spelling import one_spelling
+from shuffledp.records.sources import Batch, Person, Source, in_order
+from shuffledp.tables.options import one_spelling
 
 if TYPE_CHECKING:
     pass
@@ -310,7 +309,7 @@ class Groups:
 
 # Whose row is it: people with several rows are counted, and refused, grouped, or represented by one row each.
 #
-# A person is known by the word in the person column (`shuffledp.tables.spelling`), and of each word a key of 64 bits
+# A person is known by the word in the person column (`shuffledp.tables.options`), and of each word a key of 64 bits
 # is kept, so that memory does not hang on how long names are. Rows of one word always have one key. Two words with one
 # key, which n people meet with a chance of n^2 2^-65, are taken as one person: never too many people, never too few
 # rows of one.

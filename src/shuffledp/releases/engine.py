@@ -14,14 +14,11 @@ from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, named
-from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.progress import Progress
-from shuffledp.questions.question import Question
-from shuffledp.questions.tallies import tally_for
-from shuffledp.questions.tally import Tally
-from shuffledp.questions.task import Task
+from shuffledp.questions.question import Question, Task
+from shuffledp.questions.tally import Tally, tally_for
 from shuffledp.randomizers.vector import mix
 from shuffledp.records.columns import Recode
 from shuffledp.records.people import (
@@ -36,8 +33,8 @@ from shuffledp.records.people import (
     explained,
     row_marks,
 )
-from shuffledp.records.person import Person
-from shuffledp.records.sources import Batch, Source, watched, workers
+from shuffledp.records.sources import Batch, Person, Source, watched, workers
+from shuffledp.setting import Guarantee
 
 # What was drawn is what was certified: who the reports are from, and at which levels, is counted as they are drawn.
 #

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shuffledp.errors import InvalidInput
-from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.params import Parameters
 from shuffledp.questions.frequency import Frequency
@@ -30,6 +29,7 @@ from shuffledp.releases.keywords import OF_GROUPS, asked_by_keyword
 from shuffledp.releases.release import Release
 from shuffledp.releases.terms import options
 from shuffledp.releases.wrappers import in_memory
+from shuffledp.setting import Guarantee
 
 _OF_FIT = ("question", "value", "data", "budgets", "person", *OF_GROUPS)
 """Fields that `fit` fills in, or that the classes do not take."""

@@ -18,14 +18,13 @@ from shuffledp.progress import Progress
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.items import FrequentItems
 from shuffledp.questions.mean import Mean
-from shuffledp.questions.question import Question
+from shuffledp.questions.question import Question, Weights
 from shuffledp.questions.ranges import Histogram, Quantiles
-from shuffledp.questions.task import Weights
 from shuffledp.questions.variance import Variance
 from shuffledp.questions.vectors import VectorMean
 from shuffledp.records.people import RowBudgets, RowsPerPerson
-from shuffledp.records.person import MissingPerson
-from shuffledp.releases import verb
+from shuffledp.records.sources import MissingPerson
+from shuffledp.releases import run
 from shuffledp.releases.margins import Margins
 from shuffledp.releases.release import (
     GroupedRelease,
@@ -214,7 +213,7 @@ def release(asked: Any, people: Any = None, terms: Terms | None = None, **option
     if isinstance(asked, Ask) or (isinstance(asked, Sequence) and terms is not None):
         if options or terms is None or not isinstance(people, People):
             raise TypeError("release() of Ask takes People and Terms, and no keywords besides")
-        return verb.release(asked, people, terms)  # pyright: ignore[reportUnknownArgumentType]
+        return run.release(asked, people, terms)  # pyright: ignore[reportUnknownArgumentType]
     return asked_by_keyword("release", asked, people, options, without=("question", "data", *OF_GROUPS))
 
 
@@ -241,7 +240,7 @@ def asked_by_keyword(
     ask, people, terms = told_apart(options, function, without)
     if "value" not in ask:
         raise TypeError(f"{function}() missing 1 required keyword-only argument: 'value'")
-    return verb.release(Ask(question, **ask), People(data, **people), Terms(**terms))
+    return run.release(Ask(question, **ask), People(data, **people), Terms(**terms))
 
 
 def release_by(
@@ -335,6 +334,6 @@ def release_together(
     """
     of_one = [each.name for each in fields(Ask)]
     _, people, terms = told_apart({**options, "budgets": budgets}, "release_together", ("data", *OF_GROUPS, *of_one))
-    found = verb.release(list(asked), People(data, **people), Terms(**terms))
+    found = run.release(list(asked), People(data, **people), Terms(**terms))
     assert isinstance(found, JointRelease)
     return found

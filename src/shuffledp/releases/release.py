@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, Told, shown
-from shuffledp.guarantee import Guarantee
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.questions.question import Question
-from shuffledp.questions.task import Weights
+from shuffledp.questions.question import Question, Weights
+from shuffledp.setting import Guarantee
 from shuffledp.tables.table import handed_over
 
 if TYPE_CHECKING:

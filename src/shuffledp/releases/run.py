@@ -1,30 +1,208 @@
-"""The flow of a run: count budgets, certify every guarantee, ask the ledger; only then read and randomize records."""
+"""Into the ledger: what a run costs, whether the limit has room for it, and if not, what would fit.
+
+The flow of a run: count budgets, certify every guarantee, ask the ledger; only then read and randomize records.
+
+The verb: one question, several in one run, or each of public groups, asked of people's records.
+
+The order is part of the promise: budgets are counted, the guarantee is certified, a ledger is asked; only then records
+are read and randomized. What leaves is a `Release`: an estimate together with its guarantee.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
 
 from shuffledp.accounting import certify
-from shuffledp.errors import InvalidInput
-from shuffledp.guarantee import Guarantee
+from shuffledp.budgets import Budgets
+from shuffledp.errors import InvalidInput, ShuffleDPError
+from shuffledp.ledger import EVERYBODY, MOST_LEVELS, TAKEN_AS_PEOPLE, Draft, Ledger, Spending, Use
+from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress, steps
-from shuffledp.questions.question import Question
-from shuffledp.questions.task import Task, Weights
+from shuffledp.questions.question import Question, Task, Weights
 from shuffledp.randomizers.checks import check_choice
 from shuffledp.records.people import Groups, Headcount, RowBudgets
 from shuffledp.records.sources import open_source
 from shuffledp.releases.engine import Engine, OneMachine, Part, Prepared
-from shuffledp.releases.release import Release, release_type, targets
+from shuffledp.releases.release import GroupedRelease, JointByGroup, JointRelease, Release, release_type, targets
 from shuffledp.releases.terms import Ask, People, Terms
-from shuffledp.setting import SEEN_MEANING, Seen, Setting
+from shuffledp.setting import SEEN_MEANING, Guarantee, Seen, Setting
 from shuffledp.tables import BATCH
 from shuffledp.tables.table import explained
 
 if TYPE_CHECKING:
-    from shuffledp.releases.entering import Entering
+    pass
+    from shuffledp.ledger import LevelTotal
+
+_STEPS = 5
+"""Halvings of the interval in which the largest factor on all budgets lies."""
+
+
+_LEAST = 0.01
+
+
+def drafted(prepared: Prepared, guarantee: Guarantee | None = None) -> Draft:
+    """Return what the ledger enters of a question.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        The question.
+    guarantee : Guarantee, optional
+        Another one, to see whether it would fit.
+    """
+    part, known = prepared.part, prepared.guarantee if guarantee is None else guarantee
+    names = ", ".join(part.columns[:5]) + (", ..." if len(part.columns) > 5 else "")
+    setting = known.setting
+    taken = "" if prepared.unit == "people" else f" {prepared.unit}{TAKEN_AS_PEOPLE}"
+    levels = f"{setting.budgets.levels} levels, {setting.seen}"
+    words = f"{setting.randomizer_name}, n = {setting.budgets.n}{taken}, {levels}"
+    title = f"{part.question.name} of {names}"
+    return Draft(title, part.task.fingerprint().hex(), words, Spending.of(known))
+
+
+def draft_of(groups: Sequence[Prepared], guarantees: Sequence[Guarantee] | None = None) -> Draft:
+    """Return what the ledger enters of one question to one or several groups that share nobody.
+
+    Nobody spends more than the group in which the question costs most, so that is what is entered, once.
+
+    Parameters
+    ----------
+    groups : sequence of Prepared
+        The question, for each group.
+    guarantees : sequence of Guarantee, optional
+        Other ones, to see whether they would fit.
+    """
+    known = [None] * len(groups) if guarantees is None else guarantees
+    drafts = [drafted(each, guarantee) for each, guarantee in zip(groups, known, strict=True)]
+    if len(drafts) == 1:
+        return drafts[0]
+    task = hashlib.sha256("".join(draft.task for draft in drafts).encode()).hexdigest()
+    words = f"{len(drafts)} public groups; the first: {drafts[0].setting}"
+    return Draft(f"{drafts[0].question}, by group", task, words, Spending.apart([draft.spending for draft in drafts]))
+
+
+@dataclass(frozen=True)
+class Entering:
+    """A ledger, and what releases are entered under.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Where to.
+    use : Use
+        Population, plan and title.
+    """
+
+    ledger: Ledger
+    use: Use
+
+    @staticmethod
+    def into(
+        ledger: Ledger | str | Path | None, population: str, fixed_in_advance: str | None, title: str
+    ) -> Entering | None:
+        """Open the ledger that a release names; None if it names none.
+
+        Raises
+        ------
+        InvalidInput
+            If it is no ledger, or a name is bad; if there is a plan's or a population's name and no ledger.
+        """
+        use = Use(population, fixed_in_advance, title)
+        if ledger is None:
+            if fixed_in_advance is not None:
+                raise InvalidInput("`fixed_in_advance` is noted in a ledger; name one with `ledger`")
+            if population != EVERYBODY:
+                raise InvalidInput("`population` names people in a ledger; name one with `ledger`")
+            return None
+        return Entering(ledger if isinstance(ledger, Ledger) else Ledger(ledger), use)
+
+    def admit(self, prepared: Sequence[Sequence[Prepared]]) -> list[Draft]:
+        """Return what will be entered of a run, one draft a question; no record has been read.
+
+        Parameters
+        ----------
+        prepared : sequence of sequence of Prepared
+            The questions of the run, each for every group.
+
+        Raises
+        ------
+        InvalidInput
+            If the limit has no room; the message says what would fit.
+        """
+        drafts = [draft_of(each) for each in prepared]
+        refusal = self.ledger.refusal(drafts, self.use)
+        if refusal is None:
+            return drafts
+        ways = list(self._ways(prepared))
+        told = f"what would fit: {'; or '.join(ways)}" if ways else "not even a hundredth of the budgets would fit"
+        raise InvalidInput(f"{refusal}; {told}")
+
+    def enter(self, drafts: Sequence[Draft]) -> None:
+        """Enter what `admit` has returned; see `Ledger.enter`."""
+        self.ledger.enter(drafts, self.use)
+
+    def _ways(self, prepared: Sequence[Sequence[Prepared]]) -> Iterator[str]:
+        """Say, each tried out, which changes make the run fit."""
+
+        def fits(change: Callable[[Budgets], Budgets] = lambda known: known, mechanism: str | None = None) -> bool:
+            def again(each: Prepared) -> Guarantee:
+                whom = replace(each.part.people, population=change(each.part.people.population))
+                return each.again(whom, mechanism or each.mechanism)
+
+            try:
+                drafts = [draft_of(groups, [again(each) for each in groups]) for groups in prepared]
+            except ShuffleDPError:
+                return False
+            return self.ledger.refusal(drafts, self.use) is None
+
+        factor = _largest(lambda factor: fits(lambda known: _with(known, known.epsilons * factor)))
+        if factor is not None:
+            yield f"all budgets times {factor:.2g}"
+        levels = sorted({float(e) for each in prepared[0] for e in each.part.people.population.epsilons})
+        for top in levels[-2::-1] if len(levels) <= MOST_LEVELS else ():
+            if fits(lambda known, top=top: _with(known, np.minimum(known.epsilons, top))):
+                yield f"fewer levels, with budgets above {top:g} lowered to {top:g}"
+                break
+        if len(prepared) == 1:
+            asked = prepared[0][0]
+            others = (name for name in asked.part.question.mechanisms if name != asked.mechanism)
+            found = next((name for name in others if fits(mechanism=name)), None)
+            if found is not None:
+                yield f"`mechanism = {found}`"
+            return
+        for count in range(len(prepared) - 1, 0, -1):
+            if self.ledger.refusal([draft_of(each) for each in prepared[:count]], self.use) is None:
+                yield f"the first {count} of the {len(prepared)} questions"
+                break
+
+
+def _with(known: Budgets, epsilons: FloatArray) -> Budgets:
+    return Budgets(epsilons, known.counts, known.deltas)
+
+
+def _largest(fits: Callable[[float], bool]) -> float | None:
+    """Return a factor that fits, down to a hundredth, rounded down to two digits; None if there is none."""
+    low, high = _LEAST, 1.0
+    if not fits(low):
+        return None
+    for _ in range(_STEPS):
+        middle = (low * high) ** 0.5
+        rounded = float(f"{middle * 0.995:.2g}")
+        if rounded <= low:
+            break
+        if fits(rounded):
+            low = rounded
+        else:
+            high = middle
+    return low
+
 
 # What is settled before a record is read: budgets, randomizer, view, guarantee.
 
@@ -139,7 +317,6 @@ def entering_of(terms: Terms) -> Entering | None:
     """
     if terms.ledger is None and terms.fixed_in_advance is None and terms.population == "everybody":
         return None
-    from shuffledp.releases.entering import Entering
 
     entering = Entering.into(terms.ledger, terms.population, terms.fixed_in_advance, terms.title)
     if entering is not None and terms.random is not None and not terms.random.private:
@@ -318,3 +495,92 @@ class Run:
             clipped=ask.clip,
             fingerprint=task.fingerprint().hex(),
         )
+
+
+@overload
+def release(asked: Ask, people: People, terms: Terms) -> Release | GroupedRelease: ...
+
+
+@overload
+def release(asked: Sequence[Ask], people: People, terms: Terms) -> JointRelease | JointByGroup: ...
+
+
+def release(
+    asked: Ask | Sequence[Ask], people: People, terms: Terms
+) -> Release | GroupedRelease | JointRelease | JointByGroup:
+    """Ask people's records, and release private estimates with their certified guarantee.
+
+    Parameters
+    ----------
+    asked : Ask or sequence of Ask
+        One question; or several, at least one, each of which everybody answers with the whole local budget. `delta`,
+        and a target, are then those of all questions together, too.
+    people : People
+        Whom. With `by` and `groups` each public group is shuffled by itself, so only its own members hide each other:
+        small groups have weak guarantees. Which group a person is in is public, and not protected.
+    terms : Terms
+        On which terms. Of groups they hold for every one: delta must be below 1/n of the smallest.
+
+    Returns
+    -------
+    Release, GroupedRelease, JointRelease or JointByGroup
+        Of one question a `Release`, or with groups a `GroupedRelease`; of several questions a `JointRelease`, or with
+        groups a `JointByGroup`.
+
+    Raises
+    ------
+    InvalidInput
+        On any bad argument, for the first bad row, counting from 1, and if the ledger's limit has no room.
+
+    Examples
+    --------
+    >>> from shuffledp.questions.frequency import Frequency
+    >>> people = People({"vote": ["yes", "no"] * 500, "budget": [0.5, 2.0] * 500}, budgets="budget")
+    >>> release(Ask(Frequency(["yes", "no"]), "vote"), people, Terms(seen="reports", delta=1e-6)).n
+    1000
+    """
+    asks = [asked] if isinstance(asked, Ask) else list(asked)
+    if not asks:
+        raise InvalidInput("there is no question; ask at least one")
+    entering = entering_of(terms)
+    run = Run(people, terms, row_budgets(people, terms.target_epsilon), entering)
+    if isinstance(asked, Ask):
+        (found,) = run.ask(asks)
+        return found[0] if people.by is None else _by_group(people, found)
+    together: list[tuple[float, tuple[LevelTotal, ...]]] = []
+
+    def compose(certified: Sequence[Sequence[Guarantee]]) -> None:
+        together.extend(_composed(each, terms.delta) for each in zip(*certified, strict=True))
+
+    several = run.ask(asks, compose, lambda guarantees: _worth(guarantees, terms.delta))
+    joint = [
+        JointRelease(releases, epsilon, terms.delta, levels)
+        for releases, (epsilon, levels) in zip(zip(*several, strict=True), together, strict=True)
+    ]
+    if people.by is None:
+        return joint[0]
+    return JointByGroup(people.by, dict(zip(people.groups or (), joint, strict=True)))
+
+
+def _by_group(people: People, found: Sequence[Release]) -> GroupedRelease:
+    assert people.by is not None
+    return GroupedRelease(people.by, dict(zip(people.groups or (), found, strict=True)))
+
+
+def _worth(guarantees: Sequence[Guarantee], delta: float) -> float:
+    """Tell what several answers of the same people cost together."""
+    from shuffledp.ledger import Spending, composed_epsilon
+
+    return composed_epsilon([Spending.of(each).worst for each in guarantees], delta)
+
+
+def _composed(guarantees: Sequence[Guarantee], delta: float) -> tuple[float, tuple[LevelTotal, ...]]:
+    """Compose the questions, for everybody and level by level: the people of a level are the same in all of them."""
+    from shuffledp.ledger import LevelTotal, Spending, composed_epsilon
+
+    costs = [Spending.of(each) for each in guarantees]
+    levels = tuple(
+        LevelTotal(level[0].epsilon0, composed_epsilon([each.profile for each in level], delta))
+        for level in zip(*(cost.levels for cost in costs), strict=True)
+    )
+    return composed_epsilon([cost.worst for cost in costs], delta), levels

@@ -16,8 +16,8 @@ from itertools import product
 from shuffledp.accounting import calibrate_scale
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.guarantee import Guarantee
 from shuffledp.records.people import Headcount, RowBudgets
+from shuffledp.setting import Guarantee
 
 Certify = Callable[[int, Headcount], Guarantee]
 """Certifies the question of this place in its list, of these people."""

@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from shuffledp.ledger import Ledger
     from shuffledp.numerics.randomness import Randomness
     from shuffledp.progress import Progress
-    from shuffledp.questions.question import Question
-    from shuffledp.questions.task import Weights
+    from shuffledp.questions.question import Question, Weights
     from shuffledp.records.columns import Recode
     from shuffledp.records.people import RowBudgets, RowsPerPerson
-    from shuffledp.records.person import MissingPerson, Person
+    from shuffledp.records.sources import MissingPerson, Person
     from shuffledp.releases.margins import Margins
     from shuffledp.setting import Seen
     from shuffledp.tables import TableOptions
@@ -107,7 +106,7 @@ def _missing_person(given: object) -> object:
 
 
 def _weights(given: object) -> object:
-    from shuffledp.questions.task import WEIGHTS
+    from shuffledp.questions.question import WEIGHTS
     from shuffledp.randomizers.checks import check_choice
 
     check_choice("weights", given, WEIGHTS)  # type: ignore[arg-type]
@@ -339,7 +338,7 @@ class People:
     @property
     def whose(self) -> tuple[Person | None, RowsPerPerson]:
         """The column that tells whose row it is, and what happens to people with several."""
-        from shuffledp.records.person import Person
+        from shuffledp.records.sources import Person
 
         person = None if self.person is None else Person(self.person, self.missing_person)
         return person, self.rows_per_person

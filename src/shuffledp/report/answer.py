@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shuffledp.guarantee import Guarantee
 from shuffledp.in_words import SAYS_NOTHING, count, counted, near, points, probability, share, up, with_error
 from shuffledp.questions.view import CONFIDENCE, Entry, Shape, View, in_bins
 from shuffledp.report.wording import guarantee_notes, weighted_by
+from shuffledp.setting import Guarantee
 
 if TYPE_CHECKING:
     from shuffledp.accounting import ProfileCurve
     from shuffledp.releases.release import Release
-    from shuffledp.releases.verb import GroupedRelease
+    from shuffledp.releases.run import GroupedRelease
 
 NOTHING_FROM = 0.9
 """An interval of a quantile over this share of the range, or more, says nothing yet."""

@@ -12,10 +12,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from shuffledp.guarantee import Guarantee
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer
-from shuffledp.setting import SEEN_MEANING, Setting
+from shuffledp.setting import SEEN_MEANING, Guarantee, Setting
 
 OPEN = "open: "
 """How a point starts that the setting does not settle."""

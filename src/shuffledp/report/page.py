@@ -1,18 +1,26 @@
-"""One self-contained HTML page: question, estimate, guarantee, assumptions, and how to repeat it."""
+"""Pictures as inline SVG, coloured by the page's own style sheet (so they follow light and dark).
+
+All share one coordinate system: x to the right, y down, units of about one CSS pixel on a telephone.
+
+One self-contained HTML page: question, estimate, guarantee, assumptions, and how to repeat it.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
 
+from shuffledp.accounting import ProfileCurve
 from shuffledp.errors import printable
-from shuffledp.guarantee import Guarantee
-from shuffledp.questions.view import CONFIDENCE, View
+from shuffledp.questions.view import CONFIDENCE, Curve, Entry, View
 from shuffledp.report import wording
 from shuffledp.report.answer import (
     INTERVAL,
@@ -25,19 +33,270 @@ from shuffledp.report.answer import (
     view_of,
 )
 from shuffledp.report.checklist import checklist
-from shuffledp.report.evidence import Section, evidence_sections
-from shuffledp.report.svg import (
-    bars_picture,
-    bounds_picture,
-    distribution_picture,
-    histogram_picture,
-    mean_picture,
-    profile_picture,
-)
-from shuffledp.setting import SEEN_MEANING
+from shuffledp.report.wording import EvidenceRow, Section, evidence_sections
+from shuffledp.setting import SEEN_MEANING, Guarantee
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
+
+WIDTH = 420.0
+LEFT, RIGHT = 54.0, 14.0
+BASE = 226.0
+"""Where the lower axis of a distribution lies."""
+MOST_BARS = 200
+MOST_NEGATIVE_POWER = -300
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A linear map from values [start, end] to positions [first, last]."""
+
+    start: float
+    end: float
+    first: float
+    last: float
+
+    def at(self, value: float) -> float:
+        """Position of a value."""
+        return self.first + (value - self.start) / (self.end - self.start) * (self.last - self.first)
+
+    def ticks(self, about: int = 5) -> list[float]:
+        """Round values inside the axis, some `about` of them."""
+        raw = (self.end - self.start) / about
+        unit = 10.0 ** math.floor(math.log10(raw))
+        step = next(unit * m for m in (1, 2, 5, 10) if unit * m >= raw * 0.999)
+        first = math.ceil(self.start / step - 1e-9)
+        return [(first + i) * step for i in range(math.floor(self.end / step + 1e-9) - first + 1)]
+
+
+def mean_picture(estimate: float, low: float, high: float, bounds: tuple[float, float], truth: float | None) -> str:
+    """Draw a mean with its confidence interval on a stretch of its range, with the true value if known."""
+    values = [low, high, estimate, *([] if truth is None else [truth])]
+    room = max(max(values) - min(values), (bounds[1] - bounds[0]) * 1e-6) * 0.6
+    axis = Axis(min(values) - room, max(values) + room, 16, WIDTH - 16)
+    y = 30.0
+    parts = [_line(axis.at(low), y, axis.at(high), y, "interval")]
+    parts += [_line(axis.at(end), y - 9, axis.at(end), y + 9, "interval cap") for end in (low, high)]
+    parts.append(f'<circle class="estimate" cx="{axis.at(estimate):.1f}" cy="{y}" r="5.5"/>')
+    if truth is not None:
+        x = axis.at(truth)
+        parts.append(f'<path class="truth" d="M{x:.1f} {y - 14}l-4 -5 4 -5 4 5z"/>')
+    parts += _bottom_axis(axis, 58, 16, WIDTH - 16)
+    label = f"Estimate {estimate:.5g}, confidence interval {low:.5g} to {high:.5g}"
+    return _svg(parts, 84, label)
+
+
+def bars_picture(rows: Sequence[Entry], truths: Sequence[float] | None, what: str = "Estimated share") -> str:
+    """Draw shares, or differences of them, as bars with their confidence intervals; true shares where known."""
+    top = max([0.0, *(max(row.high, row.value) for row in rows), *(truths or ())]) * 1.05
+    bottom = min(0.0, min(min(row.low, row.value) for row in rows))
+    names = 118.0
+    axis = Axis(bottom, max(top, bottom + 1e-6), names, WIDTH - 60)
+    step, y = 26.0, 8.0
+    parts: list[str] = []
+    zero = axis.at(0.0)
+    for i, row in enumerate(rows):
+        mid = y + 10
+        x = axis.at(row.value)
+        parts.append(_text(names - 8, mid + 4, _shortened(row.name), "end"))
+        parts.append(f'<rect class="bar" x="{min(zero, x):.1f}" y="{y:.1f}" width="{abs(x - zero):.1f}" height="20"/>')
+        parts.append(_line(axis.at(row.low), mid, axis.at(row.high), mid, "interval"))
+        if truths is not None:
+            parts.append(f'<path class="truth" d="M{axis.at(truths[i]):.1f} {mid}l-4 -5 4 -5 4 5z"/>')
+        parts.append(_text(WIDTH, mid + 4, f"{row.value:z.1%}", "end"))
+        y += step
+    parts.append(_line(zero, 2, zero, y, "axis"))
+    return _svg(parts, y + 4, f"{what} of each category with its confidence interval")
+
+
+def histogram_picture(rows: Sequence[Entry], what: str = "Histogram") -> str:
+    """Draw a histogram, each bin with its confidence interval; many narrow bins are drawn together.
+
+    Parameters
+    ----------
+    rows : sequence of Entry
+        All bins, in order. Where more than `MOST_BARS`, neighbours share a bar: at the mean of their estimates, with
+        a line from their lowest to their highest end.
+    what : str
+        What the bars are, for those who hear the picture.
+    """
+    together = math.ceil(len(rows) / MOST_BARS)
+    groups = [rows[i : i + together] for i in range(0, len(rows), together)]
+    lows = [min(row.low for row in group) for group in groups]
+    highs = [max(row.high for row in group) for group in groups]
+    middles = [math.fsum(row.value for row in group) / len(group) for group in groups]
+    x_axis = Axis(rows[0].label[0], rows[-1].label[1], LEFT, WIDTH - RIGHT)
+    y_axis = Axis(min(0.0, *lows, *middles), max(*highs, 1e-6) * 1.05, BASE, 12)
+    parts = _shares(y_axis)
+    zero = y_axis.at(0.0)
+    for group, low, high, middle in zip(groups, lows, highs, middles, strict=True):
+        left, right, top = x_axis.at(group[0].label[0]), x_axis.at(group[-1].label[1]), y_axis.at(middle)
+        gap = min(1.0, (right - left) / 8)
+        size = f'width="{right - left - 2 * gap:.2f}" height="{abs(top - zero):.1f}"'
+        parts.append(f'<rect class="bar" x="{left + gap:.2f}" y="{min(top, zero):.1f}" {size}/>')
+        mid = (left + right) / 2
+        parts.append(_line(mid, y_axis.at(low), mid, y_axis.at(high), "interval"))
+    parts += _bottom_axis(x_axis, BASE, LEFT, WIDTH - RIGHT)
+    parts.append(_line(LEFT, zero, WIDTH - RIGHT, zero, "axis"))
+    return _svg(parts, BASE + 28, f"{what} of {len(rows)} bins with confidence intervals")
+
+
+def distribution_picture(curve: Curve, quantiles: Sequence[Entry]) -> str:
+    """Draw a distribution function with its band, and read the quantiles off it.
+
+    Parameters
+    ----------
+    curve : Curve
+        What is known at the edges.
+    quantiles : sequence of Entry
+        Each is marked with its interval.
+    """
+    edges, below, rising = curve.value.tolist(), curve.below.tolist(), curve.rising.tolist()
+    x_axis = Axis(edges[0], edges[-1], LEFT, WIDTH - RIGHT)
+    y_axis = Axis(0.0, 1.0, BASE, 12)
+    parts = _shares(y_axis)
+    upper = list(zip(edges, curve.high.tolist(), strict=True))
+    lower = list(zip(edges, curve.low.tolist(), strict=True))[::-1]
+    band = "L".join(f"{x_axis.at(x):.1f} {y_axis.at(y):.1f}" for x, y in (*upper, *lower))
+    parts.append(f'<path class="bracket" d="M{band}z"/>')
+    raw = zip(edges, below, strict=True)
+    line = "L".join(f"{x_axis.at(x):.1f} {y_axis.at(min(max(y, 0.0), 1.0)):.1f}" for x, y in raw)
+    parts.append(f'<path class="curve raw" d="M{line}"/>')
+    line = "L".join(f"{x_axis.at(x):.1f} {y_axis.at(y):.1f}" for x, y in zip(edges, rising, strict=True))
+    parts.append(f'<path class="curve certified" d="M{line}"/>')
+    for row in quantiles:
+        x, y = x_axis.at(row.value), y_axis.at(row.label[0])
+        parts.append(_line(LEFT, y, x, y, "guide") + _line(x, y, x, BASE, "guide"))
+        parts.append(_line(x_axis.at(row.low), y, x_axis.at(row.high), y, "interval"))
+        parts.append(f'<circle class="estimate" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>')
+    parts += _bottom_axis(x_axis, BASE, LEFT, WIDTH - RIGHT)
+    return _svg(parts, BASE + 28, f"Distribution function with its band; {len(quantiles)} quantiles are marked")
+
+
+def _shares(axis: Axis) -> list[str]:
+    """Mark shares of the users on the left."""
+    parts: list[str] = []
+    ticks = axis.ticks()
+    places = max(0, -math.floor(math.log10(ticks[1] - ticks[0]) + 1e-9) - 2) if len(ticks) > 1 else 2
+    for tick in ticks:
+        y = axis.at(tick)
+        parts.append(_line(LEFT, y, WIDTH - RIGHT, y, "grid") + _text(LEFT - 8, y + 4, f"{tick:z.{places}%}", "end"))
+    return parts
+
+
+def profile_picture(curves: Sequence[ProfileCurve], epsilon: float, delta: float) -> str:
+    """Draw privacy profiles, delta on a logarithmic scale, and mark the published point (epsilon, delta)."""
+    ends = [e for curve in curves for e in curve.epsilons]
+    positive = [d for curve in curves for d in curve.deltas if d > 0.0]
+    floor = max(math.floor(math.log10(min([delta, *positive]))), math.floor(math.log10(delta)) - 6)
+    x_axis = Axis(0.0, max([epsilon, *ends]), LEFT, WIDTH - RIGHT)
+    y_axis = Axis(0.0, float(max(floor, MOST_NEGATIVE_POWER)), 12, 250)
+    parts = _powers(y_axis) + _bottom_axis(x_axis, y_axis.last, LEFT, WIDTH - RIGHT)
+    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, y_axis.last + 36, "epsilon", "middle"))
+    parts.append(_text(LEFT + 6, 26, "delta", "start"))
+    for curve in curves:
+        d = _path(curve, x_axis, y_axis)
+        parts.append(f'<path class="curve {curve.kind}" d="{d}"/>')
+    x, y = x_axis.at(epsilon), y_axis.at(math.log10(delta))
+    parts.append(_line(LEFT, y, x, y, "guide") + _line(x, y, x, y_axis.last, "guide"))
+    parts.append(f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="5"/>')
+    return _svg(parts, y_axis.last + 44, f"Privacy profile; published point epsilon {epsilon:.4g}, delta {delta:g}")
+
+
+def bounds_picture(rows: Sequence[EvidenceRow], low: float, high: float) -> str:
+    """Draw what each bound says as a dot on a logarithmic scale, the certified interval [low, high] shaded.
+
+    Parameters
+    ----------
+    rows : sequence of EvidenceRow
+        The bounds, from top to bottom; at least one has a finite, positive epsilon. The others get no dot.
+    low, high : float
+        The certified interval, high finite and positive.
+    """
+    marks = [row.epsilon for row in rows if row.epsilon is not None and row.drawable]
+    ends = [math.log10(epsilon) for epsilon in (*marks, high, *([low] if low > 0.0 else []))]
+    names, step, top = 128.0, 22.0, 6.0
+    axis = Axis(min(ends) - 0.08, max(ends) + 0.08, names, WIDTH - 80)
+    bottom = top + step * len(rows)
+    first = axis.at(math.log10(low)) if low > 0.0 else names
+    width = max(axis.at(math.log10(high)) - first, 2.0)
+    parts = [f'<rect class="bracket" x="{first:.1f}" y="{top}" width="{width:.1f}" height="{bottom - top:.1f}"/>']
+    for tick in _log_ticks(axis):
+        x = axis.at(math.log10(tick))
+        parts.append(_line(x, top, x, bottom + 5, "grid") + _text(x, bottom + 19, f"{tick:g}", "middle"))
+    for i, row in enumerate(rows):
+        y = top + step * (i + 0.5)
+        parts.append(_text(names - 8, y + 4, row.key, "end") + _text(WIDTH, y + 4, row.shown, "end"))
+        if row.epsilon is not None and row.drawable:
+            x = axis.at(math.log10(row.epsilon))
+            parts.append(f'<circle class="dot {row.standing}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>')
+    parts.append(_line(names, bottom, axis.last, bottom, "axis"))
+    parts.append(_text((names + axis.last) / 2, bottom + 36, "epsilon", "middle"))
+    return _svg(parts, bottom + 42, f"What {len(rows)} bounds say; certified interval {low:.4g} to {high:.4g}")
+
+
+def _log_ticks(axis: Axis) -> list[float]:
+    """Round values on an axis of logarithms to base 10, at most seven of them."""
+    powers = range(math.floor(axis.start), math.ceil(axis.end) + 1)
+    for steps in ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,)):
+        ticks = [step * 10.0**power for power in powers for step in steps]
+        inside = [tick for tick in ticks if axis.start <= math.log10(tick) <= axis.end]
+        if len(inside) <= 7:
+            return inside
+    return inside[:: math.ceil(len(inside) / 7)]
+
+
+def _path(curve: ProfileCurve, x_axis: Axis, y_axis: Axis) -> str:
+    """Trace a curve down to the bottom of the picture, where it is cut."""
+    points: list[str] = []
+    for epsilon, delta in zip(curve.epsilons, curve.deltas, strict=True):
+        power = math.log10(delta) if delta > 0.0 else -math.inf
+        y = y_axis.at(max(power, y_axis.end))
+        points.append(f"{x_axis.at(epsilon):.1f} {y:.1f}")
+        if power <= y_axis.end:
+            break
+    return "M" + "L".join(points)
+
+
+def _powers(axis: Axis) -> list[str]:
+    powers = range(0, int(axis.end) - 1, -max(1, math.ceil(-axis.end / 8)))
+    parts: list[str] = []
+    for power in powers:
+        y = axis.at(power)
+        parts.append(_line(LEFT, y, WIDTH - RIGHT, y, "grid"))
+        label = f'10<tspan dy="-5" font-size="11">−{-power}</tspan>' if power else "1"
+        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{label}</text>')
+    return parts
+
+
+def _bottom_axis(axis: Axis, y: float, left: float, right: float) -> list[str]:
+    parts = [_line(left, y, right, y, "axis")]
+    for tick in axis.ticks():
+        x = axis.at(tick)
+        parts.append(_line(x, y, x, y + 5, "axis"))
+        parts.append(_text(x, y + 19, f"{tick:.6g}", "middle"))
+    return parts
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
+    return f'<line class="{style}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
+def _text(x: float, y: float, words: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= 16 else name[:15] + "…"
+
+
+def _svg(parts: Sequence[str], height: float, label: str) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{escape(label)}">'
+        + "".join(parts)
+        + "</svg>"
+    )
+
 
 MOST_LEVELS = 12
 MOST_ROWS = 400

@@ -19,8 +19,7 @@ from shuffledp.planning import MOST_FACTOR, Alternative, Bucketing, Plan
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer
 from shuffledp.report.checklist import checklist
-from shuffledp.report.page import page_template
-from shuffledp.report.svg import Axis
+from shuffledp.report.page import Axis, page_template
 from shuffledp.report.to_json import budgets_to_json, guarantee_to_json
 from shuffledp.report.wording import (
     DIGITS,

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shuffledp.guarantee import Guarantee
 from shuffledp.questions.view import CONFIDENCE, Shape, View
 from shuffledp.report.answer import (
     amounts_table,
@@ -26,13 +25,16 @@ from shuffledp.report.answer import (
     weighted_cells,
     whom_weights_cover,
 )
-from shuffledp.report.evidence import EvidenceRow, Section, Standing, evidence_sections
 from shuffledp.report.to_json import weighted_to_json
 from shuffledp.report.wording import (
     PROJECTED,
+    EvidenceRow,
+    Section,
+    Standing,
     count,
     counted,
     down,
+    evidence_sections,
     local_budget,
     lower_end,
     moves,
@@ -44,13 +46,13 @@ from shuffledp.report.wording import (
     unit,
     up,
 )
-from shuffledp.setting import SEEN_MEANING
+from shuffledp.setting import SEEN_MEANING, Guarantee
 
 if TYPE_CHECKING:
     from shuffledp.audit.result import AuditResult
     from shuffledp.releases.margins import Margins
     from shuffledp.releases.release import Release
-    from shuffledp.releases.verb import GroupedRelease
+    from shuffledp.releases.run import GroupedRelease
 
 MOST_LEVELS = 12
 MOST_ROWS = 60

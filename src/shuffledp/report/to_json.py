@@ -11,21 +11,19 @@ import numpy as np
 
 from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
-from shuffledp.dummies import DiscreteLaplace, Dummies, Uniform
+from shuffledp.dummies import DiscreteLaplace, Dummies, NormalDummies, Uniform
 from shuffledp.errors import Refused, attempt
-from shuffledp.guarantee import Evidence, Guarantee, LevelGuarantee
-from shuffledp.normal import NormalDummies
 from shuffledp.numerics.interval import Interval
 from shuffledp.questions.view import CONFIDENCE, Curve, View
 from shuffledp.report.answer import first_of, grouped_notes, notes, view_of
-from shuffledp.report.evidence import Standing, source, standing, value
-from shuffledp.report.wording import weighted_by
+from shuffledp.report.wording import Standing, source, standing, value, weighted_by
+from shuffledp.setting import Evidence, Guarantee, LevelGuarantee
 
 if TYPE_CHECKING:
     from shuffledp.audit.result import AuditResult
     from shuffledp.releases.margins import Margins
     from shuffledp.releases.release import Release
-    from shuffledp.releases.verb import GroupedRelease
+    from shuffledp.releases.run import GroupedRelease
 
 FORMAT = 2
 """Number of the JSON objects' format; it grows when a key is removed or its meaning changes."""

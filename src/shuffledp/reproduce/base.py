@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput
-from shuffledp.extras import what_is_missing
+from shuffledp.errors import InvalidInput, what_is_missing
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.whole_files import replaced, way_out
 

@@ -10,10 +10,9 @@ from shuffledp.reproduce.base import Progress, Reproduction, require_figures, si
 from shuffledp.reproduce.estimation import GSPA_FIGURE_3
 from shuffledp.reproduce.failures import FAILURES
 from shuffledp.reproduce.normal_limit import GSPA_LEMMA_2
-from shuffledp.reproduce.renyi import RDP_FIGURE_2, RDP_FIGURE_3
+from shuffledp.reproduce.renyi import RDP_FIGURE_2, RDP_FIGURE_3, RDP_FIGURE_4, RDP_TABLE_2
 from shuffledp.reproduce.tradeoff import GSPA_FIGURE_5
 from shuffledp.reproduce.training import GSPA_FIGURE_4, GSPA_TABLE_3
-from shuffledp.reproduce.training_rdp import RDP_FIGURE_4, RDP_TABLE_2
 
 REPRODUCTIONS: dict[str, Reproduction] = {
     reproduction.name: reproduction

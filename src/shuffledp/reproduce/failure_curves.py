@@ -12,8 +12,8 @@ from shuffledp.budgets import Budgets
 from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.noise import Laplace
+from shuffledp.reproduce import estimation as real
 from shuffledp.reproduce import failure_tables as tables
-from shuffledp.reproduce import real_protocols as real
 
 Point = tuple[str, str, float, float]
 Curve = Callable[[float], float]

@@ -12,14 +12,13 @@ import numpy as np
 
 from shuffledp.accounting import bounds, certify, gaussian_epsilon
 from shuffledp.budgets import Budgets
-from shuffledp.guarantee import Kind
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.channel import Channel
 from shuffledp.randomizers.noise import Laplace
-from shuffledp.reproduce import real_protocols as real
+from shuffledp.reproduce import estimation as real
 from shuffledp.reproduce.base import Cell
 from shuffledp.reproduce.normal_limit import normal_distance
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 Row = tuple[Cell, ...]
 STEPS = ((0.01, 900), (4.0, 100))

@@ -1,17 +1,39 @@
-"""GSPA Figure 4 and Table 3: training under personal budgets, as published and honest."""
+"""Training as the published experiments did it, so that their accuracies can be seen: nothing here is private.
+
+The average gradient of a block is clipped, and noise of scale 2C/m is added as if that bounded one example's part
+(Chen, Cao, Ge 2024, Algorithm 3; and their ICASSP 2024 paper, Algorithm 1, with Laplace noise). No guarantee follows:
+`PublishedRun.guarantee` is None. See docs/learning.md for how far the claim is off.
+
+Training runs behind the papers' training figures: as published, without guarantee, and honest, with one.
+
+GSPA Figure 4 and Table 3: training under personal budgets, as published and honest.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting import GaussianSumProfile, gspa_mu
-from shuffledp.learning.published import Reading
+from shuffledp.errors import InvalidInput
+from shuffledp.learning.features import OrientedGradients, public_projection
+from shuffledp.learning.inputs import assign_clients, read_digits, sample_folder, whole_number
+from shuffledp.learning.messages import Clipping
+from shuffledp.learning.network import Network
+from shuffledp.learning.settings import RoundReport
+from shuffledp.learning.training import ShuffledSGDClassifier
+from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.gaussian_tail import normal_divergence
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.randomness import simulation_random
 from shuffledp.reproduce.base import (
     BLUE,
     GREEN,
@@ -31,23 +53,418 @@ from shuffledp.reproduce.base import (
     epsilons,
     number,
 )
-from shuffledp.reproduce.training_runs import (
-    DELTA,
-    Honest,
-    Published,
-    Scale,
-    Trained,
-    Way,
-    mean_inverse_square,
-    scale,
-    shown_delta,
-    shown_epsilon,
-    trained,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+ClippedNorm = Literal["average-l2", "average-l1", "average-column-sum", "examples-l1", "examples-l2", "none"]
+CLIPPED_NORMS: tuple[ClippedNorm, ...] = (
+    "average-l2", "average-l1", "average-column-sum", "examples-l1", "examples-l2", "none",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One interpretation of the published pseudo-code for private training.
+
+    Parameters
+    ----------
+    noise : {"gaussian", "laplace"}
+        Gaussian: sigma = (2C/m) sqrt(2 ln(1.25/delta))/epsilon; Laplace: scale 2C/(m epsilon).
+    clipped : str
+        One of `CLIPPED_NORMS`. "average-column-sum" clips each weight matrix of the average by its largest column sum
+        of absolute values (the induced 1-norm), and each bias by its sum, as the public script does.
+    bound : float
+        Clipping bound C, positive.
+    divisor : int
+        Number m in the noise scale.
+    delta : float
+        Delta in the formula of Gaussian noise.
+    hidden : int
+        Hidden units.
+    step : float
+        Step length.
+    epochs : int
+        Passes over the blocks, in one fixed order.
+    """
+
+    noise: Literal["gaussian", "laplace"]
+    clipped: ClippedNorm
+    bound: float
+    divisor: int
+    delta: float = 1e-5
+    hidden: int = 1000
+    step: float = 0.05
+    epochs: int = 50
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedRun:
+    """Results of one run of a published training experiment.
+
+    Parameters
+    ----------
+    accuracies : ndarray, shape (epochs,)
+        Share of the test set predicted correctly after each epoch.
+    train_accuracy : float
+        Share of the training set predicted correctly at the end.
+    weights : ndarray
+        Of the last model.
+    network : Network
+        Its shape.
+    guarantee : None
+        Always: no theorem covers this.
+    """
+
+    accuracies: FloatArray
+    train_accuracy: float
+    weights: FloatArray
+    network: Network
+    guarantee: None = None
+
+
+def train_as_published(
+    features: FloatArray,
+    labels: NDArray[np.int64],
+    test: tuple[FloatArray, NDArray[np.int64]],
+    epsilons: ArrayLike,
+    reading: Reading,
+    *,
+    seed: int,
+) -> PublishedRun:
+    """Train as the papers' pseudo-code says, block i with budget epsilons[i], and return the results.
+
+    Parameters
+    ----------
+    features, labels : ndarray, shapes (n, inputs) and (n,)
+        Training data; spread over the blocks at random.
+    test : (ndarray, ndarray)
+        Test data.
+    epsilons : array_like, shape (blocks,)
+        Budget of each block in nats, positive, or inf for no noise.
+    reading : Reading
+        Interpretation of the pseudo-code.
+    seed : int
+        Seed of all random draws: this is a simulation.
+
+    Raises
+    ------
+    InvalidInput
+        If a budget is not positive, there are fewer examples than blocks, or the reading is unknown.
+    """
+    budgets = np.atleast_1d(np.asarray(epsilons, dtype=np.float64))
+    whole_number("epochs", reading.epochs, 1)
+    if reading.clipped not in CLIPPED_NORMS or reading.noise not in ("gaussian", "laplace"):
+        raise InvalidInput(f"this reading is unknown: {reading}")
+    if not (budgets > 0.0).all() or not budgets.size <= labels.size:
+        raise InvalidInput("every block needs a positive budget and at least one example")
+    draw = np.random.default_rng(seed)
+    network = Network((features.shape[1], reading.hidden, int(max(labels.max(), test[1].max())) + 1))
+    weights = network.initial(simulation_random(seed))
+    order = draw.permutation(labels.size)
+    blocks = [(features[rows], labels[rows]) for rows in np.array_split(order, budgets.size)]
+    factor = math.sqrt(2.0 * math.log(1.25 / reading.delta)) if reading.noise == "gaussian" else 1.0
+    scales = 2.0 * reading.bound / reading.divisor * factor / budgets
+    found: list[float] = []
+    for _ in range(reading.epochs):
+        for (rows, known), scale in zip(blocks, scales.tolist(), strict=True):
+            sent = _message(network, weights, rows, known, reading)
+            if scale > 0.0:
+                sent += (
+                    draw.normal(0.0, scale, sent.size)
+                    if reading.noise == "gaussian"
+                    else draw.laplace(0.0, scale, sent.size)
+                )
+            weights -= reading.step * sent
+        found.append(_share(network, weights, *test))
+    return PublishedRun(np.array(found), _share(network, weights, features, labels), weights, network)
+
+
+def _message(
+    network: Network, weights: FloatArray, rows: FloatArray, labels: NDArray[np.int64], reading: Reading
+) -> FloatArray:
+    if reading.clipped.startswith("examples"):
+        order: Literal[1, 2] = 1 if reading.clipped == "examples-l1" else 2
+        return Clipping("example", "examples", reading.bound, order).message(network, weights, rows, labels)
+    mean = network.weighted_sum(network.backward(weights, rows, labels)) / labels.size
+    if reading.clipped == "average-column-sum":
+        for matrix, bias in network.layers(mean):
+            for part, norm in ((matrix, float(np.abs(matrix).sum(axis=0).max())), (bias, float(np.abs(bias).sum()))):
+                part *= min(1.0, reading.bound / max(norm, TINY))
+        return mean
+    if reading.clipped != "none":
+        norm = float(np.linalg.norm(mean, ord=1 if reading.clipped == "average-l1" else 2))
+        mean *= min(1.0, reading.bound / max(norm, TINY))
+    return mean
+
+
+def _share(network: Network, weights: FloatArray, rows: FloatArray, labels: NDArray[np.int64]) -> float:
+    return float(np.mean(network.scores(weights, rows).argmax(axis=1) == labels))
+
+
+K = TypeVar("K")
+VARIABLE = "SHUFFLEDP_MNIST"
+COMPONENTS = 60
+DELTA = 1e-5
+"""Central delta of honest runs, and the delta of the papers' noise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Training and test digits as features for the networks, with their labels.
+
+    Parameters
+    ----------
+    components, edges : (ndarray, ndarray)
+        Features of training and test digits: 60 principal components of the training digits, as in the papers; and
+        oriented gradients, which are made from no data.
+    labels : (ndarray of int64, ndarray of int64)
+        Of training and test digits.
+    """
+
+    components: tuple[FloatArray, FloatArray]
+    edges: tuple[FloatArray, FloatArray]
+    labels: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Accuracy and privacy cost of one training run by epoch.
+
+    Parameters
+    ----------
+    accuracies : tuple of float
+        Share of the test digits predicted correctly, after each epoch.
+    epsilons : tuple of float
+        Largest certified central epsilon of a client after each epoch, nats; empty if nothing is guaranteed.
+    training : float
+        Share of the training digits predicted correctly at the end.
+    """
+
+    accuracies: tuple[float, ...]
+    epsilons: tuple[float, ...]
+    training: float
+
+
+class Way(Protocol):
+    """Interface of a way of training that can be repeated under several seeds."""
+
+    def run(self, data: Data, seed: int) -> Curve:
+        """Train one model and return its accuracy by epoch; ``seed`` determines all random draws."""
+        ...
+
+
+@dataclass(frozen=True)
+class Published:
+    """Training by the published pseudo-code, from which no guarantee follows.
+
+    Parameters
+    ----------
+    reading : Reading
+        Interpretation of the pseudo-code.
+    budgets : tuple of float
+        Local budget of each block in nats; inf for no noise.
+    """
+
+    reading: Reading
+    budgets: tuple[float, ...]
+
+    def run(self, data: Data, seed: int) -> Curve:
+        """Train one model by the published pseudo-code and return its accuracy by epoch."""
+        test = data.components[1], data.labels[1]
+        found = train_as_published(data.components[0], data.labels[0], test, self.budgets, self.reading, seed=seed)
+        return Curve(tuple(found.accuracies.tolist()), (), found.train_accuracy)
+
+
+@dataclass(frozen=True)
+class Honest:
+    """Softmax regression on oriented gradients; every example's gradient is clipped, the server sees every message.
+
+    Parameters
+    ----------
+    mechanism : {"gaussian", "laplace"}
+        Noise of a message.
+    budgets : tuple of float
+        Local budget of each client's message, one per client.
+    deltas : tuple of float
+        delta0 of each client's message; empty for Laplace noise.
+    rounds : int
+        Messages of every client.
+    clip, step : float
+        Largest norm of one example's gradient, and the length of a step.
+    """
+
+    mechanism: str
+    budgets: tuple[float, ...]
+    deltas: tuple[float, ...]
+    rounds: int
+    clip: float
+    step: float
+
+    def run(self, data: Data, seed: int) -> Curve:
+        """Train one model and return its accuracy and certified epsilon after every round."""
+        told: list[RoundReport] = []
+        model = ShuffledSGDClassifier(
+            unit="example", seen="users", epsilon0=list(self.budgets), delta0=list(self.deltas) or None, delta=DELTA,
+            clip=self.clip, rounds=self.rounds, hidden=(), step=self.step, mechanism=self.mechanism, classes=10,
+            progress=told.append, random=simulation_random(seed),
+        )  # fmt: skip
+        known = data.labels[0]
+        groups = assign_clients(known.size, len(self.budgets), simulation_random(seed))
+        model.fit(data.edges[0], known, groups=groups, validation=(data.edges[1], data.labels[1]))
+        return Curve(
+            tuple(each.accuracy for each in told),
+            tuple(each.epsilon for each in told),
+            model.score(data.edges[0], known),
+        )
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Accuracies and epsilons of one way of training under several seeds.
+
+    Parameters
+    ----------
+    accuracies : ndarray, shape (seeds, epochs)
+        Percent of the test digits.
+    training : ndarray, shape (seeds,)
+        Percent of the training digits at the end.
+    epsilons : tuple of float
+        Certified central epsilon after each epoch, nats; empty without a guarantee. Budgets are public and the same for
+        all seeds, and so are these.
+    """
+
+    accuracies: FloatArray
+    training: FloatArray
+    epsilons: tuple[float, ...]
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean accuracy over seeds after each epoch, in percent, shape (epochs,)."""
+        return self.accuracies.mean(axis=0)
+
+    @property
+    def deviation(self) -> FloatArray:
+        """Standard deviation of the accuracy over seeds after each epoch, in percent; 0 for one seed."""
+        return self.accuracies.std(axis=0, ddof=1) if self.accuracies.shape[0] > 1 else np.zeros_like(self.mean)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Size of a reproduction of training: data, epochs, rounds, seeds and clients.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the idx files.
+    epochs : int
+        Epochs of the published training.
+    rounds : int
+        Of the honest training.
+    seeds : int
+        Number of runs of each way of training.
+    clients : int or None
+        Of the honest training; None for as many as the paper has blocks.
+    note : str
+        What the quick variant leaves out, for captions; empty for the full one.
+    """
+
+    folder: Path
+    epochs: int
+    rounds: int
+    seeds: int
+    clients: int | None = None
+    note: str = ""
+
+    @property
+    def like_the_paper(self) -> bool:
+        """True if the numbers may be compared with the paper's one by one."""
+        return not self.note
+
+
+def scale(quick: bool) -> Scale:
+    """Return the size of a reproduction: the bundled sample of digits if ``quick``, else all of MNIST.
+
+    Raises
+    ------
+    InvalidInput
+        If the full variant is asked for, and SHUFFLEDP_MNIST does not name a folder.
+    """
+    if quick:
+        return Scale(
+            sample_folder(), 8, 20, 1, 20,
+            "**Quick variant:** the bundled 2,000 training and 500 test digits instead of 60,000 and 10,000, fewer "
+            "epochs, one seed, and 20 clients in the honest runs; there are as many blocks as in the full variant, so "
+            "smaller ones, with the full variant's noise. Accuracies are not to be compared with the paper's one by "
+            f"one; the full variant (without `--quick`, {VARIABLE} naming the folder of idx files) takes all of MNIST.",
+        )  # fmt: skip
+    folder = os.environ.get(VARIABLE)
+    if not folder:
+        raise InvalidInput(
+            f"the full variant trains on MNIST: set the variable {VARIABLE} to the folder with its four idx files, "
+            "or use the quick variant (--quick), which trains on the bundled sample"
+        )
+    return Scale(Path(folder), 50, 50, 3)
+
+
+def trained(asked: Mapping[K, Way], how: Scale, progress: Progress) -> dict[K, Trained]:
+    """Return the results of every way of training, each run once in this process and then reused.
+
+    Parameters
+    ----------
+    asked : mapping of any name to Way
+        Ways of training, in the order of the result.
+    how : Scale
+        Size of the reproduction: data, epochs and seeds.
+    progress : callable
+        Called with the completed part, from 0 to 1.
+    """
+    found: dict[K, Trained] = {}
+    for done, (name, way) in enumerate(asked.items()):
+        curves: list[Curve] = []
+        for seed in range(how.seeds):
+            curves.append(_once(how.folder, way, seed))
+            progress((done + (seed + 1) / how.seeds) / len(asked))
+        found[name] = Trained(
+            np.array([[100.0 * share for share in curve.accuracies] for curve in curves]),
+            np.array([100.0 * curve.training for curve in curves]),
+            curves[0].epsilons,
+        )
+    return found
+
+
+def shown_delta() -> str:
+    """Return the delta at which honest runs are certified, as text for captions."""
+    return f"{DELTA:g}".replace("e-0", "e-")
+
+
+def shown_epsilon(epsilon: Cell) -> str:
+    """Return a certified epsilon as text with two decimals, rounded up."""
+    return f"{math.ceil(100.0 * float(epsilon)) / 100.0:.2f}"
+
+
+def mean_inverse_square(budgets: Iterable[float]) -> float:
+    """Return the mean of 1/epsilon^2: the noise variance of one pass, in units of that at epsilon = 1."""
+    return float(np.mean([1.0 / each**2 for each in budgets]))
+
+
+@lru_cache(maxsize=256)
+def _once(folder: Path, way: Way, seed: int) -> Curve:
+    return way.run(_data(folder), seed)
+
+
+@lru_cache(maxsize=1)
+def _data(folder: Path) -> Data:
+    train, test = (read_digits(folder, part) for part in ("train", "test"))
+    components = public_projection(train.images, COMPONENTS, public=True, scale=1.0 / 255.0)
+    edges = OrientedGradients(28)
+    return Data(
+        (components(train.images), components(test.images)),
+        (edges(train.images), edges(test.images)),
+        (train.labels.astype(np.int64), test.labels.astype(np.int64)),
+    )
+
 
 READING = Reading("gaussian", "average-l2", 2.0, 600, DELTA)
 """The reading whose accuracies come out as printed: the average gradient of a block is clipped."""

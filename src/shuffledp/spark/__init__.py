@@ -8,10 +8,10 @@ from shuffledp.spark.asking import (
     quantiles,
     release,
     release_together,
+    simulate_partitions,
     variance,
 )
-from shuffledp.spark.partitions import simulate_partitions
-from shuffledp.spark.session import local_session
+from shuffledp.spark.frames import local_session
 
 __all__ = [
     "frequency",

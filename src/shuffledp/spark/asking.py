@@ -1,4 +1,7 @@
-"""The questions, asked of a dataframe of Spark: the same flow as in one process, with another engine."""
+"""A list of tables, taken as the partitions of a dataframe, in one process: what Spark would release, to the bit.
+
+The questions, asked of a dataframe of Spark: the same flow as in one process, with another engine.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,116 @@ from typing import Any, TypeVar, Unpack
 
 from numpy.typing import ArrayLike
 
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.randomness import Randomness, simulation_of_partition
+from shuffledp.progress import Progress
 from shuffledp.questions.question import Question
-from shuffledp.records.people import RowBudgets
+from shuffledp.questions.tally import Tally
+from shuffledp.records.people import Headcount, RowBudgets, RowsPerPerson, count_people
+from shuffledp.records.sources import Person, Rows
 from shuffledp.releases import keywords, wrappers
+from shuffledp.releases.engine import Engine, Part
 from shuffledp.releases.keywords import Options, RunOptions
 from shuffledp.releases.release import ItemsRelease, JointRelease, RangeRelease, Release
 from shuffledp.releases.terms import Ask, told_apart
-from shuffledp.spark.engine import SparkEngine
+from shuffledp.spark.engine import SparkEngine, offered, refused_records
+from shuffledp.spark.worker import Counted, Job, tally_partition
+from shuffledp.tables import BATCH, Table
+
+
+class Partitions(Engine):
+    """Engine that tallies a list of tables one after the other, each with randomness of its own.
+
+    Parameters
+    ----------
+    tables : sequence of dataframe
+        Tables in the order of the partitions' numbers; all with the same columns.
+    """
+
+    def __init__(self, tables: Sequence[Any]) -> None:
+        import polars as pl
+
+        self._frames = [Table.of(table).whole() for table in tables]
+        if not self._frames:
+            raise InvalidInput("there is no table; give one for each partition")
+        self._whole = Rows(Table.of(pl.concat(self._frames)), BATCH)
+
+    def people(
+        self,
+        who: RowBudgets,
+        person: Person | None,
+        rule: RowsPerPerson,
+        random: Randomness,
+        progress: Progress | None = None,
+    ) -> Headcount:
+        """Return the participants of all tables and their budgets."""
+        del progress
+        return count_people(self._whole, who, person, rule if person is None else offered(rule), random)
+
+    def tallies(
+        self,
+        parts: Sequence[Part],
+        random: Randomness,
+        progress: Progress | None = None,
+    ) -> list[Tally]:
+        """Return the tally of each question over all tables."""
+        if random.private:
+            raise InvalidInput("simulate_partitions repeats a simulation; give `random = simulation_random(seed)`")
+        job = Job(tuple(parts))
+        root, found = int(random.words(1)[0]), Counted.nothing(job)
+        for place, frame in enumerate(self._frames):
+            more = tally_partition([frame], job, simulation_of_partition(root, place))
+            if more.bad:
+                raise refused_records(more.bad, parts)
+            found.add(job, more.n, 0, more.state())
+            if progress is not None:
+                progress((place + 1) / len(self._frames))
+        return found.tallies
+
+
+def simulate_partitions(
+    question: Question,
+    tables: Sequence[Any],
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets,
+    **options: Unpack[Options],
+) -> Release:
+    """Return the result, to the bit, of a simulated Spark release whose partitions are the given tables.
+
+    For tests, and for finding out which of two systems is at fault: the result is not private. With one table it is
+    still not `shuffledp.release` of that table under the same seed, which draws its words in another order.
+
+    Parameters
+    ----------
+    question : Question
+        As for `release`.
+    tables : sequence of dataframe, or of paths
+        One for each partition, in the order of the partitions' numbers; an empty partition is a table without rows.
+    value, budgets, **options
+        As for `release`; `random` must be `simulation_random(seed)`.
+
+    Raises
+    ------
+    InvalidInput
+        As `release`; if `random` is private.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import shuffledp as sdp
+    >>> tables = [pl.DataFrame({"vote": ["yes", "no"] * 250}), pl.DataFrame({"vote": ["no"] * 500})]
+    >>> told = {"budgets": 1.0, "seen": "reports", "delta": 1e-6}
+    >>> question = sdp.Frequency(["yes", "no"])
+    >>> first, again = (
+    ...     simulate_partitions(question, tables, value="vote", **told, random=sdp.simulation_random(7))
+    ...     for _ in range(2)
+    ... )
+    >>> first.n, first.private, bool((first.estimate == again.estimate).all())
+    (1000, False, True)
+    """
+    return keywords.release(question, Partitions(tables), value=value, budgets=budgets, **options)
+
 
 Kind = TypeVar("Kind", bound=Release)
 

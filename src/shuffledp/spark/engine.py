@@ -26,7 +26,7 @@ from shuffledp.records.people import (
     several_rows,
     steps_of,
 )
-from shuffledp.records.person import Person
+from shuffledp.records.sources import Person
 from shuffledp.releases.engine import Engine, Part, columns_wanted
 from shuffledp.spark.frames import (
     asked,
@@ -39,7 +39,7 @@ from shuffledp.spark.frames import (
     without_rows,
 )
 from shuffledp.spark.worker import MARK, Counted, Job, as_batch, refused_rows, renamed
-from shuffledp.tables.spelling import MISSING
+from shuffledp.tables.options import MISSING
 
 if TYPE_CHECKING:
     import polars as pl
@@ -400,7 +400,7 @@ def counted_budgets(entries: pl.DataFrame, who: RowBudgets) -> Budgets | None:
 def owner_counts(frame: DataFrame, person: str, most: int, budgets: Sequence[str]) -> DataFrame:
     """Return an unevaluated one-row dataframe on persons: rows, empty, people, largest, above, mixed, mark.
 
-    Persons are told apart by the workers, as one process does it (`shuffledp.tables.spelling`). Every row has a `MARK`.
+    Persons are told apart by the workers, as one process does it (`shuffledp.tables.options`). Every row has a `MARK`.
     """
     from pyspark.sql import functions as F  # noqa: N812
 

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 import shuffledp
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import Randomness, secure_random, simulation_of_partition
-from shuffledp.questions.tallies import tally_for, tally_from_state
-from shuffledp.questions.tally import Tally
+from shuffledp.questions.tally import Tally, tally_for, tally_from_state
 from shuffledp.records.people import Headcount
 from shuffledp.records.sources import Batch
 from shuffledp.releases.engine import Part, columns_wanted, expected_levels, level_counts
 from shuffledp.tables import read_frame
-from shuffledp.tables.spelling import spelled
+from shuffledp.tables.options import spelled
 
 if TYPE_CHECKING:
     import polars as pl

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from shuffledp.tables.options import TableOptions
-from shuffledp.tables.spelling import canonical, canonical_texts
+from shuffledp.tables.options import TableOptions, canonical, canonical_texts
 from shuffledp.tables.table import BATCH, Columns, Table, read_columns, read_frame
 
 __all__ = ["BATCH", "Columns", "Table", "TableOptions", "canonical", "canonical_texts", "read_columns", "read_frame"]

@@ -1,13 +1,367 @@
-"""How a table is written, where that is not to be found out."""
+"""Marks in numbers written as text: which stands before decimals, which between thousands, and what is ambiguous.
+
+A point is a decimal mark unless `decimal` is a comma. A mark between thousands is never guessed: 1,000 is one, or a
+thousand, and whoever is told to say which is told both readings.
+
+What "the same word" means, decided here for persons, groups, consent, categories, items and names of columns alike.
+
+Two entries are the same word if they are the same after `canonical`: True is true, 5.0 is 5, -0 is 0, 2013-01-01
+00:00:00 is 2013-01-01, and a letter with its accent is one letter however it is encoded (Unicode's form NFC). White
+space at the ends is no part of a word, white space inside it is one blank, and characters that nobody can see are left
+out. Letters of different alphabets that look alike stay different, and so do 007 and 7, or yes and Yes.
+
+How a table is written, where that is not to be found out.
+
+One rule for entries, whether they come from text, Parquet or a dataframe (docs/how-to/tables.md has the table).
+
+A number is a number in any of them, true and false are 1 and 0, and a date is no number. What is the same word is
+decided in `shuffledp.tables.options`.
+"""
 
 from __future__ import annotations
 
 import codecs
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
-from shuffledp.errors import InvalidInput, shown
-from shuffledp.tables.marks import THOUSANDS
-from shuffledp.tables.spelling import canonical
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+THOUSANDS = {",": "[,]", ".": "[.]", "'": "['\u2019]", " ": "[ \u00a0\u2009\u202f]", "_": "[_]"}
+"""Marks between thousands, and what they look like in a file."""
+_PLAIN = "[+-]?(?:[0-9]+{0}?[0-9]*|{0}[0-9]+)(?:[eE][+-]?[0-9]+)?"
+
+
+def plain_numbers(texts: pl.Series, decimal: str, thousands: str | None) -> pl.Series:
+    """Return numbers as they are written with a decimal point alone; null for what has a mark in another place.
+
+    Parameters
+    ----------
+    texts : polars Series of text, length n
+        Without white space at both ends.
+    decimal : str
+        The decimal mark, "." or ",".
+    thousands : str, optional
+        The mark between thousands, a key of `THOUSANDS`; None: there is none.
+    """
+    if thousands is not None:
+        marked = texts.str.contains(THOUSANDS[thousands])
+        if marked.any():
+            fits = texts.str.contains(f"^{_grouped(decimal, thousands)}$")
+            texts = texts.set(marked & ~fits, None).str.replace_all(THOUSANDS[thousands], "")
+    if decimal == ",":
+        points = texts.str.contains(".", literal=True)
+        texts = texts.str.replace(",", ".", literal=True).set(points, None)
+    return texts
+
+
+def text_number(entry: str) -> float | None:
+    """Return the number that a text is, with a decimal point alone; NaN for a blank one, None for anything else.
+
+    Examples
+    --------
+    >>> text_number(" -4.5e3 "), text_number("1_000"), text_number("1,5")
+    (-4500.0, None, None)
+    """
+    text = entry.strip()
+    if text and re.fullmatch(_PLAIN.format("[.]") + "|[+-]?(?i:inf|infinity)|(?i:nan)", text) is None:
+        return None
+    return float(text or "nan")
+
+
+def way_out(entry: str, decimal: str, thousands: str | None) -> str | None:
+    """Say how an entry that is no number may be read as one; None if no mark explains it.
+
+    Of an entry with two readings both are told: whoever follows a hint must not get another number than was written.
+    What is said depends on where its marks stand, and not on its digits.
+
+    Parameters
+    ----------
+    entry : str
+        The entry.
+    decimal, thousands
+        As they were said, see `plain_numbers`.
+    """
+    text = entry[:80]
+    readings = [
+        (point, mark)
+        for mark in (None, *THOUSANDS)
+        for point in (".", ",")
+        if _reads(text, point, mark) and (point in text or point == {".": ",", ",": "."}.get(mark or "", decimal))
+    ]
+    if readings == [(",", None)]:
+        return "if the comma is a decimal mark, say so with `decimal = ','`"
+    if len(readings) == 1:
+        said = [f"`decimal = '{readings[0][0]}'`"] if readings[0][0] != decimal else []
+        said += [f"`thousands = '{_said(readings[0][1])}'`"]
+        return f"if it has marks between thousands, say so with {' and '.join(said)}"
+    if len(readings) < 2:
+        return None
+    comma = (",", None) in readings
+    mark = "," if comma else "."
+    other = (f"1.234 with `decimal = '{mark}'`", f"1234 with `thousands = '{mark}'`")
+    return (
+        f"a {'comma' if comma else 'point'} may be a decimal mark, or stand between thousands: 1{mark}234 is "
+        f"{other[0]}, and {other[1]}; say which it is"
+    )
+
+
+def _grouped(decimal: str, thousands: str) -> str:
+    """Return what a number with marks between thousands looks like."""
+    return f"[+-]?[0-9]{{1,3}}(?:{THOUSANDS[thousands]}[0-9]{{3}})+(?:{re.escape(decimal)}[0-9]*)?"
+
+
+def _reads(text: str, decimal: str, thousands: str | None) -> bool:
+    """Whether a text is a number with these marks, the one between thousands among them."""
+    if decimal == thousands:
+        return False
+    pattern = _PLAIN.format(re.escape(decimal)) if thousands is None else _grouped(decimal, thousands)
+    return re.fullmatch(pattern, text) is not None
+
+
+def _said(mark: str | None) -> str:
+    return {" ": "space", "'": "apostrophe"}.get(mark or "", str(mark))
+
+
+MISSING = ("", "na", "n/a", "nan", "null", "none")
+"""How files write, in capitals or not, that an entry is missing."""
+
+_BLANK = "[\t\n\x0b\x0c\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+_UNSEEN = "[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
+"""Marks of direction, soft hyphens and the like; not the joiners, which some scripts need."""
+_PLAIN_SPELLING = "^[!-~](?: ?[!-~])*$"
+"""Printable ASCII with single blanks inside: nothing of it has another form."""
+
+TRUTH = {"true": "true", "True": "true", "TRUE": "true", "false": "false", "False": "false", "FALSE": "false"}
+_WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0+$"
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_ZONE = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
+_TIME = rf"{_DAY}[ T][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.[0-9]+)?{_ZONE}?"
+_OTHERWISE = rf"^(?:True|TRUE|False|FALSE|{_TIME})$"
+"""Words for truth, and times, which may have another spelling."""
+_MOST_WHOLE = 2.0**63
+_LONG = r"^-?[1-9](?:\.[0-9]+[eE]\+?|[eE]\+)(?:1[6-9]|[2-9][0-9]|[12][0-9][0-9]|30[0-8])$"
+"""Whole numbers as doubles of 10^16 and more are written: 1e+16, 1.25e16, 1.0E16; not 1e16, which may be a code."""
+
+
+def canonical(text: str) -> str:
+    """Return the one spelling of an entry read as a word.
+
+    Parameters
+    ----------
+    text : str
+        An entry, or the name of a category, a person, a group or a column.
+
+    Returns
+    -------
+    str
+        Without white space at the ends and characters that are not seen, one blank for any white space inside, and in
+        Unicode's form NFC. Then ``true`` and ``false`` for their usual spellings; whole numbers without a fraction of
+        zeros and 0 without a sign; a day for the midnight it begins with, and other times with a blank, without a
+        fraction of zeros; a time with a zone as that instant in UTC, with a Z; the whole number for a double of 10^16
+        and more with an exponent; every other text as it is.
+
+    Examples
+    --------
+    >>> canonical("True"), canonical("1.0"), canonical("2013-01-01 00:00:00.000000"), canonical("007")
+    ('true', '1', '2013-01-01', '007')
+    >>> canonical("2013-01-01T05:00:00.000-05:00"), canonical(" Zoe\u0301 ") == "Zo\u00e9", canonical("-0")
+    ('2013-01-01 10:00:00Z', True, '0')
+    """
+    if not re.match(_PLAIN_SPELLING, text) or text.endswith("\n"):
+        text = re.sub(f"{_BLANK}+", " ", re.sub(_UNSEEN, "", text)).strip(" ")
+        text = unicodedata.normalize("NFC", text)
+    if re.match(_LONG, text):
+        return _long(text)
+    text = re.sub(_WHOLE, r"\1", text)
+    return "0" if text == "-0" else _otherwise(text)
+
+
+def canonical_texts(texts: pl.Series) -> pl.Series:
+    """Return a column of words in their one spelling, see `canonical`.
+
+    Parameters
+    ----------
+    texts : polars Series of text, length n
+        As `Table.batches` reads them; null where an entry is missing.
+    """
+    uneven = ~texts.str.contains(_PLAIN_SPELLING)
+    if uneven.any():
+        odd = texts.filter(uneven).str.replace_all(_UNSEEN, "").str.replace_all(f"{_BLANK}+", " ")
+        texts = _put(texts, uneven, odd.str.strip_chars(" ").str.normalize("NFC"))
+    whole = texts.str.contains(r"^-0$|\.0+$")
+    if whole.any():
+        texts = _put(texts, whole, texts.filter(whole).str.replace(_WHOLE, "${1}").replace("-0", "0"))
+    for pattern, written in ((_OTHERWISE, _otherwise), (_LONG, _long)):
+        spelled = texts.str.contains(pattern)
+        if spelled.any():
+            known = texts.filter(spelled).unique().to_list()
+            texts = texts.replace(known, [written(text) for text in known])
+    return texts
+
+
+def one_spelling(entry: object) -> str | None:
+    """Return the one spelling of any entry, whatever its type; None where it is missing.
+
+    Examples
+    --------
+    >>> one_spelling(" N102UW"), one_spelling(True), one_spelling(3.0), one_spelling(1e16), one_spelling("")
+    ('N102UW', 'true', '3', '10000000000000000', None)
+    """
+    if isinstance(entry, np.generic):
+        entry = entry.item()
+    if entry is None or (isinstance(entry, float | Decimal) and entry != entry):
+        return None
+    if isinstance(entry, float) and entry.is_integer():
+        entry = int(entry)
+    elif isinstance(entry, Decimal):
+        entry = f"{entry:f}"
+    return canonical(str(entry)) or None
+
+
+def as_text(column: pl.Series) -> pl.Series:
+    """Write the entries of a column as text; null where one is missing; a double that is whole without a fraction.
+
+    Parameters
+    ----------
+    column : polars Series, length n
+        Of any type whose entries can be written as one word.
+
+    Raises
+    ------
+    InvalidInput
+        If the entries are no words: containers, or spans of time.
+    """
+    import polars as pl
+
+    kind = column.dtype
+    if kind.is_nested() or kind == pl.Binary or kind == pl.Object:
+        raise InvalidInput(f"column {shown(column.name)} holds {kind}, not one word a row; name another one")
+    if kind == pl.Duration:
+        raise spans_of_time(column)
+    if not kind.is_float():
+        return column.cast(pl.String)
+    values, text = column.cast(pl.Float64), column.cast(pl.String)
+    whole = values.is_finite() & (values == values.floor())
+    small = whole & (values.abs() < _MOST_WHOLE)
+    text = text.zip_with(~small.fill_null(False), values.set(~small, None).cast(pl.Int64).cast(pl.String))
+    large = (whole & ~small).fill_null(False)
+    if large.any():
+        text = _put(text, large, pl.Series([str(int(value)) for value in values.filter(large)], dtype=pl.String))
+    return text
+
+
+def spans_of_time(column: pl.Series) -> InvalidInput:
+    """Say that a column holds spans of time, whose unit nobody could tell."""
+    return InvalidInput(
+        f"column {shown(column.name)} holds spans of time ({column.dtype}), neither numbers nor words; write them as "
+        "numbers first, such as seconds"
+    )
+
+
+def spelled(column: Any, name: str = "") -> pl.Series:
+    """Return any column as words in their one spelling; null where an entry is missing.
+
+    Parameters
+    ----------
+    column : sequence, array or polars Series, length n
+        One entry per row.
+    name : str
+        What the result is called.
+
+    Raises
+    ------
+    InvalidInput
+        If the entries are containers.
+    """
+    import polars as pl
+
+    if isinstance(column, pl.Series):
+        words = canonical_texts(as_text(column))
+        return words.set(words == "", None).rename(name)
+    entries = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    if any(isinstance(entry, list | tuple | dict | set) for entry in entries):
+        raise InvalidInput("an entry is not a word but a container; give one word per row")
+    return pl.Series(name, map(one_spelling, entries), dtype=pl.String)
+
+
+def twice(words: Iterable[object]) -> tuple[object, object] | None:
+    """Return the first two of several names that are one word; None if all are different words.
+
+    Parameters
+    ----------
+    words : iterable
+        Names of any type.
+
+    Examples
+    --------
+    >>> twice(["5", "x", 5.0]), twice(["yes", "Yes"])
+    (('5', 5.0), None)
+    """
+    first: dict[str | None, object] = {}
+    for word in words:
+        spelling = one_spelling(word)
+        if spelling in first:
+            return first[spelling], word
+        first[spelling] = word
+    return None
+
+
+def same_word(name: str, names: Sequence[str]) -> list[str]:
+    """Return those of several names that are the same word as one; the exact one comes first."""
+    spelling = canonical(name)
+    found = [other for other in names if canonical(other) == spelling]
+    return sorted(found, key=lambda other: other != name)
+
+
+def _put(texts: pl.Series, where: pl.Series, others: pl.Series) -> pl.Series:
+    """Return texts with others in the places where a mask says so."""
+    return texts.clone().scatter(where.arg_true(), others)  # scatter writes into the column that it is called on
+
+
+def _otherwise(text: str) -> str:
+    """Words for truth, and times."""
+    if not re.match(_OTHERWISE, text):
+        return text
+    if text in TRUTH:
+        return TRUTH[text]
+    day, clock = text[:10], text[11:]
+    zone = re.search(rf"{_ZONE}$", clock)
+    if zone is not None:
+        return _instant(day, clock[: zone.start()], zone[0]) or text
+    clock = _shortest(clock)
+    return day if clock == "00:00:00" else f"{day} {clock}"
+
+
+def _long(text: str) -> str:
+    """Return a whole number that is a double."""
+    return str(int(float(text)))
+
+
+def _shortest(clock: str) -> str:
+    """Leave out a fraction of zeros."""
+    return clock.rstrip("0").rstrip(".") if "." in clock else clock
+
+
+def _instant(day: str, clock: str, zone: str) -> str | None:
+    """Return an instant in UTC; None if there is no such day or time."""
+    seconds, point, fraction = clock.partition(".")  # kept as text: datetime would cut nanoseconds
+    try:
+        moment = datetime.fromisoformat(f"{day}T{seconds}{zone}").astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return f"{_shortest(moment.replace(tzinfo=None).isoformat(' ') + point + fraction)}Z"
+
 
 BLANKS = "blanks"
 """The separator of tables for people's eyes: any run of blanks and tabs."""
@@ -137,3 +491,128 @@ class TableOptions:
 
 AS_FOUND = TableOptions()
 """Nothing is said, all is found out."""
+
+
+_OR_MISSING = ", or name a word that means missing with `missing_values`"
+
+
+def numbers(
+    column: pl.Series, before: int, *, gaps: bool = False, options: TableOptions = AS_FOUND
+) -> NDArray[np.float64]:
+    """Read a column as numbers.
+
+    Parameters
+    ----------
+    column : polars Series, length n
+        Of numbers, bools or text.
+    before : int
+        Rows that came before these, for the row in an error.
+    gaps : bool
+        Whether an entry may be missing; it is NaN then.
+    options : TableOptions
+        The marks in numbers written as text, and what means that an entry is missing.
+
+    Raises
+    ------
+    InvalidInput
+        For the first entry that is missing or no number; if the column holds something else.
+    """
+    import polars as pl
+
+    kept, kind = column, column.dtype
+    if kind == pl.Categorical or kind == pl.Enum:
+        kept = column.cast(pl.String)
+    elif kind == pl.Duration:
+        raise spans_of_time(column)
+    elif not (kind.is_numeric() or kind == pl.Boolean or kind == pl.Null or kind == pl.String):
+        raise InvalidInput(f"column {shown(column.name)} holds {column.dtype}, not numbers; name a numeric one")
+    if kept.dtype == pl.String:
+        kept = _without(kept.str.strip_chars(), options.missing_values)
+        values = _parsed(kept, options.decimal, options.thousands)
+    else:
+        values = kept.cast(pl.Float64, strict=False)
+    standing = [number for word in options.missing_values if (number := text_number(word)) is not None]
+    if standing:  # -99 means the same as -99.0, and in a column of numbers nothing is written
+        kept = kept.set(values.is_in(standing).fill_null(False), None)
+        values = values.set(values.is_in(standing).fill_null(False), None)
+    if values.null_count() == 0:
+        found = values.to_numpy()
+        if not np.isnan(found).any():  # as nearly always; what is bad is looked for only if something is
+            return found
+    bad = values.is_null() | values.is_nan()
+    if kept.dtype == pl.String and bad.any():
+        kept = kept.set(kept.str.to_lowercase().is_in(MISSING), None)
+    if gaps:
+        missing = kept.is_null() | (values.is_nan() if kept.dtype != pl.String else False)
+        bad &= ~missing.fill_null(True)
+        values = values.fill_null(float("nan"))
+    _refuse_first(bad, kept, before, lambda entry: _way_to_number(entry, options))
+    return values.to_numpy()
+
+
+def _way_to_number(entry: str, options: TableOptions) -> str:
+    """Say how an entry may be read as a number, or as none."""
+    marks = way_out(entry, options.decimal, options.thousands)
+    return marks or f"give every row a number{_OR_MISSING if entry else ''}"
+
+
+def _without(texts: pl.Series, missing: tuple[str, ...]) -> pl.Series:
+    """Texts, null where one means that the entry is missing."""
+    return texts.set(canonical_texts(texts).is_in(missing), None) if missing else texts
+
+
+def _parsed(texts: pl.Series, decimal: str, thousands: str | None) -> pl.Series:
+    """Numbers; words for true and false as 1 and 0; null for every other text."""
+    import polars as pl
+
+    plain = plain_numbers(texts, decimal, thousands)
+    values = plain.cast(pl.Float64, strict=False)
+    if values.null_count() > texts.null_count():
+        truth = texts.replace_strict(list(TRUTH), [float(word == "true") for word in TRUTH.values()], default=None)
+        values = values.fill_null(truth.cast(pl.Float64))
+    return values
+
+
+def texts(column: pl.Series, before: int, *, gaps: bool = False, options: TableOptions = AS_FOUND) -> pl.Series:
+    """Read a column as words; white space at both ends is no part of them.
+
+    Parameters
+    ----------
+    column : polars Series, length n
+        Of any type whose entries can be written as one word.
+    before : int
+        Rows that came before these, for the row in an error.
+    gaps : bool
+        Whether an entry may be missing: null, or nothing but white space. The words are then handed over as they
+        stand, for whoever looks them up to say what is missing and to remove the white space where there is any.
+    options : TableOptions
+        What means that an entry is missing.
+
+    Raises
+    ------
+    InvalidInput
+        For the first entry that is missing, unless it may be; if an entry is no word but a container.
+    """
+    text = _without(as_text(column), options.missing_values)
+    if gaps:
+        return text
+    text = text.str.strip_chars()
+    _refuse_first(text.is_null() | (text == ""), text, before, lambda _: "give every row an entry")
+    return text
+
+
+def _refuse_first(bad: pl.Series, entries: pl.Series, before: int, way: Callable[[str], str]) -> None:
+    """Name the first bad row, counted from 1, and how many there are."""
+    count = int(bad.sum())
+    if count == 0:
+        return
+    row = int(bad.arg_max() or 0)
+    entry = entries[row]
+    missing = entry is None or entry == ""
+    what = "missing" if missing else f"{VALUE}, not a number"
+    others = f" ({count} such rows in all)" if count > 1 else ""
+    told = way("" if missing else str(entry))
+    place = before + row + 1 if told.endswith(_OR_MISSING) and count <= 2 else None  # a header is no column of words
+    raise BadEntry(
+        f"{entries.name} in row {before + row + 1} is {what}; {told}{others}", str(entry), entries.name, row=place
+    )

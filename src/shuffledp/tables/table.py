@@ -18,11 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import BadEntry, InvalidInput, named, shown, values_shown
-from shuffledp.tables import entries
-from shuffledp.tables.files import PARQUET, STANDARD_INPUT, Opened, blank_columns, open_file, unreadable
-from shuffledp.tables.options import AS_FOUND, TableOptions
-from shuffledp.tables.rows import TextRows
-from shuffledp.tables.spelling import one_spelling, same_word
+from shuffledp.tables import options as entries
+from shuffledp.tables.files import PARQUET, STANDARD_INPUT, Opened, TextRows, blank_columns, open_file, unreadable
+from shuffledp.tables.options import AS_FOUND, TableOptions, one_spelling, same_word
 
 if TYPE_CHECKING:
     import polars as pl

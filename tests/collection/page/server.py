@@ -12,7 +12,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from shuffledp.collection.report import Outer, open_outer, split_inners
+from shuffledp.collection.batch import Outer, open_outer, split_inners
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.survey_page import content_security_policy, survey_page
 from shuffledp.collection.task import PostedTask

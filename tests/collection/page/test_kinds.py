@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from shuffledp.cli.demo.clients import Chromium
-from shuffledp.cli.demo.service import running
+from shuffledp.cli.demo.collection import running
 from shuffledp.collection.analyzer import open_batch
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.fields import from_base64, to_base64
 from shuffledp.collection.promise import floor_of
 from shuffledp.collection.release import write_release
-from shuffledp.collection.release_json import release_document
+from shuffledp.collection.release_page import release_document
 from shuffledp.collection.store import Store
 from tests.collection.batches import analyzer_key
 from tests.collection.page.chromium import CHROMIUM

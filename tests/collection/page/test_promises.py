@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from shuffledp.collection.promised import (
+from shuffledp.collection.promise import (
     LANGUAGES,
     promises_data,
     quoted,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from shuffledp.collection.batch import Outer, open_outer, split_inners
 from shuffledp.collection.codes import code_text, draw_codes, read_code
-from shuffledp.collection.report import Outer, open_outer, split_inners
 from shuffledp.collection.sealing import Opener, sign
 from shuffledp.collection.task import PostedTask
 from tests.collection.page.samples import task

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from shuffledp.collection.batch import Outer, open_outer
 from shuffledp.collection.fields import to_base64
-from shuffledp.collection.report import Outer, open_outer
 from shuffledp.collection.sealing import Opener
 from tests.collection.page.samples import SMOKE, task
 from tests.collection.tasks import SHUFFLER

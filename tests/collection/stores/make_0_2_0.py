@@ -17,9 +17,9 @@ from pathlib import Path
 from unittest import mock
 
 from shuffledp.collection import closing
+from shuffledp.collection.batch import seal_inner, seal_outer
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.ingest import hold, open_reports
-from shuffledp.collection.report import seal_inner, seal_outer
 from shuffledp.collection.sealing import Opener, Sealer
 from shuffledp.collection.store import Store
 from shuffledp.collection.task import PostedTask

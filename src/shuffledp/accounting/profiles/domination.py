@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.profiles.finite_pair import FinitePair
-from shuffledp.accounting.profiles.knots import ProfileTable, View
+from shuffledp.accounting.profiles.knots import FinitePair, ProfileTable, View
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime, shown
 from shuffledp.numerics.floats import LEAST_MASS, UNBOUNDED, Upper, inflated, ndtri, round_up, roundoff

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp.accounting.profiles.composition import SmallestProfile
-from shuffledp.accounting.profiles.finite_pair import Points, dominating_pair
-from shuffledp.accounting.profiles.knots import ProfileTable
+from shuffledp.accounting.profiles.knots import Points, ProfileTable, dominating_pair
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, check_epsilon
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.floats import UNBOUNDED, Upper, inflated, roundoff

@@ -29,11 +29,10 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.published.closed import CODE, PublishedBound, require_one_budget, require_unordered
 from shuffledp.accounting.theorems.blanket.pairs import loss_law
 from shuffledp.errors import OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import TINY, Upper, entropy_gap, roundoff
 from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.base import PairBlanket
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 _SLACK = roundoff(8192)
 """Relative error of exponents and factors: some twenty operations without cancellation, far above their rounding."""

@@ -12,16 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import AmplificationBound, require_plain
-from shuffledp.accounting.profiles.gaussian import GaussianProfile
-from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
+from shuffledp.accounting.profiles.profile import GaussianProfile, PrivacyProfile, check_delta
 from shuffledp.accounting.theorems.clones.pair import ClonePairProfile, noiseless_divergence, victim_line
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.counts import SuccessRange
 from shuffledp.numerics.floats import SMALLEST, TINY, UNBOUNDED, Upper, deflated, inflated, ndtr, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 # Formulas as published: shown beside the certified numbers, never instead of them.
 #

@@ -37,10 +37,9 @@ from shuffledp.accounting.published.closed import (
 )
 from shuffledp.accounting.theorems.clones.pair import victim_line
 from shuffledp.errors import InvalidInput, OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 _SLACK = roundoff(64)
 """Relative error of a dozen operations without cancellation; generous."""

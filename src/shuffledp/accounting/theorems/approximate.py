@@ -22,18 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import require_plain
-from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
-from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
+from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, gaussian_epsilon
 from shuffledp.accounting.theorems.clones.bound import AmongEquals
 from shuffledp.accounting.theorems.clones.pair import ClonePairProfile, one_budget_profile
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.errors import OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, crossing, deflated, inflated
 from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.interval import Enclosure, Interval
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 MAX_SHARED_LEVELS = 100
 """Levels of several users that are evaluated one by one."""

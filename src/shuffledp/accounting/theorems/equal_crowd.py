@@ -10,19 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, level_alone, require_plain, shows_levels
-from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
-from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
 from shuffledp.accounting.theorems.blanket.pairs import LargestProfile, loss_law, stacked
 from shuffledp.accounting.theorems.reports_exact import RecordsProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import Upper, ndtr, round_down, round_up
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.sums import positive_part
 from shuffledp.randomizers.base import CellSpread, NoiseLaw, PairBlanket
 from shuffledp.randomizers.linked import SameRecord
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 # ------------------------------------------------------------------ crowd
 # The equal crowd: all others on one record, each report from its own step's law (docs/theorems/equal-crowd.md).

@@ -28,17 +28,15 @@ from shuffledp.accounting.bound import (
     require_one_pure_round,
     shows_levels,
 )
-from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
-from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
 from shuffledp.accounting.theorems.clones.pair import noiseless_divergence
 from shuffledp.errors import OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.counts import SuccessCount
 from shuffledp.numerics.floats import Upper, deflated, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.randomizers.base import PairCounts
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 _SUM_UP_TO = 4096
 _SUM_DEVIATIONS = 30.0

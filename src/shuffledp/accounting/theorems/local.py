@@ -18,13 +18,12 @@ from shuffledp.accounting.profiles.composition import SmallestProfile, composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
 from shuffledp.accounting.theorems.sum import GaussianSumProfile
 from shuffledp.budgets import Budgets
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.counts import log_pmf, log_pmf_error
 from shuffledp.numerics.floats import UNBOUNDED, Upper, inflated, roundoff
 from shuffledp.numerics.gaussian_tail import noise_epsilons
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.randomizers.base import MadeFromMemo
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 
 @dataclass(frozen=True)

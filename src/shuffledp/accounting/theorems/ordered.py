@@ -19,18 +19,16 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import AmplificationBound, require_one_pure_round, without_smallest
 from shuffledp.accounting.profiles.composition import SmallestProfile
-from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
-from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
 from shuffledp.accounting.theorems.blanket.pairs import LargestProfile, loss_law, stacked, worst_first
 from shuffledp.accounting.theorems.clones.pair import clone_probability, victim_line
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import Upper, inflated
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.randomizers.base import PairBlanket
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 MOST_LEVELS = 250
 """More levels are rounded up to this many: a larger budget at a step is still an upper bound."""

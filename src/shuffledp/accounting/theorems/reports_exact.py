@@ -23,10 +23,9 @@ from shuffledp.accounting.profiles.knots import MOST_KNOTS
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile
 from shuffledp.errors import OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import Upper
 from shuffledp.numerics.interval import Interval
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 
 @dataclass(frozen=True, eq=False)

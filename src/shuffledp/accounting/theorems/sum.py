@@ -13,17 +13,15 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, epsilons_by_anchors, require_plain
 from shuffledp.accounting.profiles.composition import composed
-from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
-from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
+from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, gaussian_epsilon
 from shuffledp.errors import OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, deflated, inflated, roundoff
 from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.laplace_sums import LaplaceSum
 from shuffledp.numerics.steps import StepSum
 from shuffledp.randomizers.base import FrequencyOracle, PairCounts, SumsSupports
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 # ------------------------------------------------------------------ noise sum
 # The released sum of noisy reports: the noises add, and nothing else is needed (docs/theorems/sum.md).

@@ -22,11 +22,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shuffledp.cli.demo.table import EDUCATIONS, TABLE
-from shuffledp.collection.client import MOST_BODY, Client, Device, Link, outer_of
+from shuffledp.collection.batch import Verdict
+from shuffledp.collection.client import MOST_BODY, Client, Device, DeviceState, Link, outer_of
 from shuffledp.collection.codes import draw_codes, link_of
-from shuffledp.collection.report import Verdict
 from shuffledp.collection.sealing import Sealer
-from shuffledp.collection.state import DeviceState
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import ShuffleDPError
 from shuffledp.numerics.randomness import Randomness

@@ -15,7 +15,6 @@ from rich.table import Table
 
 import shuffledp
 from shuffledp import __version__
-from shuffledp.guarantee import LevelGuarantee
 from shuffledp.numerics.floats import next_above
 from shuffledp.numerics.randomness import Randomness, choose_random
 from shuffledp.questions.view import CONFIDENCE
@@ -25,6 +24,7 @@ from shuffledp.report.answer import interval_words, view_of
 from shuffledp.report.terminal import NOT_PRIVATE
 from shuffledp.report.to_json import dumps, release_to_json
 from shuffledp.report.wording import asymptotic_epsilon, count, down, near, probability, share, up, with_error
+from shuffledp.setting import LevelGuarantee
 from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
 from shuffledp.tables import read_columns
 

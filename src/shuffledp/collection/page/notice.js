@@ -1,4 +1,4 @@
-// A later deadline: a notice that the task's shuffler signs, as collection/notice.py has it.
+// A later deadline: a notice that the task's shuffler signs, as collection/task.py has it.
 import { join, signedBy } from "./hpke.js";
 import { label } from "./task.js";
 

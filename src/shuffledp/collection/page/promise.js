@@ -1,11 +1,11 @@
-// What a person is promised at one level: the sentences of promises.json, chosen and filled as collection/promised.py
+// What a person is promised at one level: the sentences of promises.json, chosen and filled as collection/promise.py
 // does. The promise first, then what those who work together would know.
 import { ownShare, trueShare } from "./draw.js";
 import { PROMISES } from "./words.js";
 
 const NUMBERS = { headline_floor: "promise", headline_local: "local", together: "local", crowd: "crowd" };
 const READS = ["together_reads", "together_reads_open", "together_reads_part", "one_hand_reads", "one_hand_reads_part"];
-const CROWD_TELLS = 0.95; // the three rules of collection/promised.py
+const CROWD_TELLS = 0.95; // the three rules of collection/promise.py
 const WOULD_READ = 5;
 const ONE_SHUFFLER = 4;
 const MEANING = ["meaning_floor", "meaning_local", "several"];
@@ -31,7 +31,7 @@ export function shown(value, language) {
 const marks = new Set(PROMISES.marks);
 const apostrophes = new Set(PROMISES.apostrophes);
 
-// Words of the task between quotation marks that they cannot end, as in collection/promised.py.
+// Words of the task between quotation marks that they cannot end, as in collection/promise.py.
 export function quoted(text, language) {
   const [opening, closing] = PROMISES.quotes[language];
   const isMark = (letter) => marks.has(letter) || apostrophes.has(letter);

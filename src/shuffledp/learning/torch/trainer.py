@@ -23,8 +23,7 @@ from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
 from shuffledp.learning.inputs import Clients, one_of
 from shuffledp.learning.messages import mechanism_of
 from shuffledp.learning.rounds import Sender, Server, Sketcher
-from shuffledp.learning.settings import Progress, RoundReport, Settings, accountant_of, assumptions, plan_run
-from shuffledp.learning.target import aimed
+from shuffledp.learning.settings import Progress, RoundReport, Settings, accountant_of, aimed, assumptions, plan_run
 from shuffledp.learning.torch.gradients import (
     LOSSES,
     ROW_BY_ROW,
@@ -41,7 +40,7 @@ from shuffledp.learning.training import Run
 from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
-from shuffledp.releases.entering import Entering
+from shuffledp.releases.run import Entering
 
 # The server's side with torch's own optimizers, and datasets behind a DataLoader.
 

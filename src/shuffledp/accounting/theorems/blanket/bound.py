@@ -23,8 +23,13 @@ from shuffledp.accounting.bound import (
     several_reports,
 )
 from shuffledp.accounting.profiles.composition import SmallestProfile
-from shuffledp.accounting.profiles.gaussian import gaussian_delta, gaussian_epsilon, safe_side
-from shuffledp.accounting.profiles.profile import PrivacyProfile, remembered_by_thread
+from shuffledp.accounting.profiles.profile import (
+    PrivacyProfile,
+    gaussian_delta,
+    gaussian_epsilon,
+    remembered_by_thread,
+    safe_side,
+)
 from shuffledp.accounting.theorems.blanket.noise import (
     Core,
     Noise,
@@ -47,12 +52,11 @@ from shuffledp.accounting.theorems.clones.pair import CloneCurve, clone_pair, sh
 from shuffledp.accounting.theorems.sum import GaussianSumProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.counts import BlockedCount, SuccessRange
 from shuffledp.numerics.floats import Upper
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.randomizers.base import NoiseLaw, PairBlanket, RandomizerLaw
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 # Added noise of many different scales: victims by ranges of scales, others by their chance of one blanket (T).
 #

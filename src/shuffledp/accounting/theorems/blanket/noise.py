@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.profiles.gaussian import gaussian_delta, gaussian_epsilon, safe_side
-from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_delta, gaussian_epsilon, safe_side
 from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile, OwnBudgetsProfile, loss_law
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime

@@ -18,8 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
-from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
 from shuffledp.numerics.counts import BlockedCount, SuccessRange
 from shuffledp.numerics.floats import TINY, Upper, deflated, gammaln, inflated, round_down, round_up, roundoff
 from shuffledp.numerics.gaussian_tail import mills_ratio

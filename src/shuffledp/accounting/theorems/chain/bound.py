@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import require_plain
-from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
-from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
 from shuffledp.accounting.theorems.chain.normal import (
     LARGEST_SHIFT,
     SMALLEST_SHIFT,
@@ -37,11 +36,10 @@ from shuffledp.accounting.theorems.clones.bound import AmongEquals
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.accounting.theorems.sum import GaussianSumProfile
 from shuffledp.errors import InvalidInput, OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import UNBOUNDED, Upper, round_up
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.randomizers.base import LikelyShares, ListsPlaces, StatesTriples
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 # Largest moments of a link's privacy loss over all pure reports: linear programmes over patterns of likelihood.
 #

@@ -22,9 +22,8 @@ from shuffledp.accounting.theorems.clones.pair import CloneCurve, clone_pair, on
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.interval import Enclosure, FloatArray
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 
 class AmongEquals(AmplificationBound):

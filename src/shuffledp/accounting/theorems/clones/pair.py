@@ -20,8 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
-from shuffledp.accounting.profiles.profile import PrivacyProfile, remembered_by_thread
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon, remembered_by_thread
 from shuffledp.budgets import Budgets
 from shuffledp.errors import NotConverged
 from shuffledp.numerics import counts

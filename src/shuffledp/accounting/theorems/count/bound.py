@@ -15,20 +15,18 @@ from shuffledp.accounting.bound import (
     level_alone,
     require_one_pure_round,
 )
-from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
 from shuffledp.accounting.profiles.knots import ProfileTable
-from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
 from shuffledp.accounting.theorems.clones.pair import CloneCurve, victim_line
 from shuffledp.accounting.theorems.count.channel import RecordVectors, channel_count, two_outcomes
 from shuffledp.accounting.theorems.count.cover import CountCover, Cover, Groups, cover_of
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics.floats import JUST_BELOW, LEAST_MASS, Upper, crossing, deflated, round_down, round_up
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.randomizers.base import HiddenByFakes, ReportSets
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 # ------------------------------------------------------------------ count refine
 # Covers of all record vectors whose boxes are small only where the worst one may be.

@@ -13,8 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
-from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
 from shuffledp.accounting.theorems.count.cover import EXACT_UP_TO, BitCrowds, Groups
 from shuffledp.numerics.floats import EPS, Upper, crossing, round_down, round_up
 from shuffledp.numerics.interval import FloatArray, Interval

@@ -16,8 +16,7 @@ from shuffledp.accounting.bound import (
     require_one_pure_round,
     shows_levels,
 )
-from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
-from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
 from shuffledp.accounting.theorems.clones.pair import victim_line
 from shuffledp.accounting.theorems.count.bound import (
     LEAST_BUDGET,
@@ -30,12 +29,11 @@ from shuffledp.accounting.theorems.count.channel import channel_count, two_outco
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics import counts
 from shuffledp.numerics.counts import CONVOLVE_UP_TO, SuccessCount
 from shuffledp.numerics.floats import TINY, Upper, deflated, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 # ------------------------------------------------------------------ count attack
 # Binary randomized response seen as its count N of other users' ones, the others all on one record: real attacks.

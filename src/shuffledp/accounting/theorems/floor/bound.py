@@ -22,15 +22,13 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.ball import WHOLE, BallDummies
 from shuffledp.budgets import MAX_EPSILON0
 from shuffledp.dummies import WHOLE as FULL
-from shuffledp.dummies import OwnDummies, Uniform, check_dummies, is_log_concave
+from shuffledp.dummies import NormalDummies, OwnDummies, Uniform, check_dummies, is_log_concave
 from shuffledp.errors import InvalidInput, OutOfRegime, shown
-from shuffledp.guarantee import Kind
-from shuffledp.normal import NormalDummies
 from shuffledp.numerics import counts
 from shuffledp.numerics.floats import EPS, UNBOUNDED, Upper, round_up
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval, exp_upper
 from shuffledp.numerics.losses import LossLaw, LossSum, ProductPair, WeightedPair, multiplied
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 # The floor of ball dummies, over all questions together, as a privacy profile (docs/theorems/ball.md).
 

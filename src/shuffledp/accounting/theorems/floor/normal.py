@@ -20,8 +20,8 @@ from typing import ClassVar
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.floor.bound import double_above
 from shuffledp.ball import WHOLE
+from shuffledp.dummies import StatedCells
 from shuffledp.errors import InvalidInput
-from shuffledp.normal import StatedCells
 from shuffledp.numerics.floats import Upper
 from shuffledp.numerics.interval import Interval, exp_lower
 

@@ -30,16 +30,14 @@ from shuffledp.accounting.bound import (
     require_plain,
     shows_levels,
 )
-from shuffledp.accounting.profiles.gaussian import gaussian_epsilon
-from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
 from shuffledp.accounting.theorems.window.choice import Company, WindowFamily, discrete_windows, noise_windows
 from shuffledp.errors import OutOfRegime
-from shuffledp.guarantee import Kind
 from shuffledp.numerics import counts
 from shuffledp.numerics.counts import SuccessCount, SuccessRange
 from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, deflated, inflated, next_below, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
-from shuffledp.setting import Setting
+from shuffledp.setting import Kind, Setting
 
 # ------------------------------------------------------------------ window count
 # The count of reports in a window: how (W) of `theorems.window` is estimated and enclosed, for one victim or many.

@@ -1,0 +1,478 @@
+r"""Groups of one survey side by side: their answers, and which two differ.
+
+**Intervals hold together, question by question**: each of G groups and k answers has the level 1 - 5 %/(G k), by
+Bonferroni's inequality; each of the G (G - 1)/2 differences of k answers the level 1 - 5 %/(k G (G - 1)/2).
+
+**A difference** of two independent estimates a and b with intervals (a_1, a_2) and (b_1, b_2) of one level has the
+interval from a - b - sqrt((a - a_1)^2 + (b_2 - b)^2) to a - b + sqrt((a_2 - a)^2 + (b - b_1)^2) (Zou and Donner 2008,
+"MOVER"). For normal errors this is exact; where errors have exponential tails, as those of dummies have, it is too wide
+rather than too short, for a sum of two of them exceeds sqrt(2) times the same quantile less often.
+
+`task draft`, `post`, `link`, `codes` for a survey with groups: the same for each, in one folder.
+
+`open` of a survey with groups: one release a group, and one page that compares them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.markup import escape
+from rich.table import Table
+
+from shuffledp import __version__
+from shuffledp.collection.analyzer import Opened, open_batch
+from shuffledp.collection.asked import Question
+from shuffledp.collection.batch import Batch, read_batch
+from shuffledp.collection.groups import MANIFEST, Group, Groups, SurveyGroup
+from shuffledp.collection.keys import LONGEST_KEY, AnalyzerKey
+from shuffledp.collection.planner import prices
+from shuffledp.collection.promise import check_floor, what_is_promised
+from shuffledp.collection.release import write_release
+from shuffledp.collection.release_page import collection_checklist, release_document
+from shuffledp.collection.sealing import new_identity, new_private
+from shuffledp.collection.survey import draft_of_survey
+from shuffledp.collection.task import Draft, PostedTask
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.interval import FloatArray
+from shuffledp.questions.estimate import Estimate
+from shuffledp.questions.view import CONFIDENCE
+from shuffledp.report import wording
+from shuffledp.report.page import page_template
+from shuffledp.report.to_json import dumps
+from shuffledp.report.wording import count, counted, points, share, with_error
+from shuffledp.shell.output import COMMAND_LINE, Entered, console, reserved, working, write_bytes
+from shuffledp.whole_files import read_bytes
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One answer of one group, or the difference of two groups' answers.
+
+    Parameters
+    ----------
+    value, low, high : float
+        A share or a mean, and its interval, which holds together with the others of its question.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether 0 is outside the interval."""
+        return self.low > 0.0 or self.high < 0.0
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One quantity of a question, in all groups: the share of one answer, or a mean.
+
+    Parameters
+    ----------
+    label : str
+        The answer; "mean" for a mean.
+    shares : bool
+        Whether it is a share.
+    groups : tuple of Cell
+        One a group.
+    differences : tuple of (int, int, Cell)
+        The first group less the second.
+    """
+
+    label: str
+    shares: bool
+    groups: tuple[Cell, ...]
+    differences: tuple[tuple[int, int, Cell], ...]
+
+
+def compare(opened: Sequence[Opened], place: int) -> list[Compared]:
+    """Compare the groups' answers to one question.
+
+    Parameters
+    ----------
+    opened : sequence of Opened
+        One a group, of the same questions.
+    place : int
+        The question, from 0.
+    """
+    question = opened[0].batch.task.draft.questions[place]
+    found: list[Compared] = []
+    if question.choices:
+        labels = [next(iter(choice.values())) for choice in question.choices]
+        found += _compared([each.releases[place].analysis for each in opened], labels, shares=True)
+    means = _means(opened, question, place)
+    return found + (_compared(means, ["mean"], shares=False) if means else [])
+
+
+def _means(opened: Sequence[Opened], question: Question, place: int) -> list[Estimate]:
+    if not question.choices:
+        return [each.releases[place].analysis for each in opened]
+    return [mean for each in opened if (mean := each.more[place].mean) is not None]
+
+
+def _compared(estimates: Sequence[Estimate], labels: Sequence[str], *, shares: bool) -> list[Compared]:
+    groups, k = len(estimates), len(labels)
+    pairs = list(combinations(range(groups), 2))
+    miss = 1.0 - CONFIDENCE
+    own = [_columns(estimate, 1.0 - miss / (groups * k)) for estimate in estimates]
+    wider = [_columns(estimate, 1.0 - miss / (len(pairs) * k)) for estimate in estimates]
+    return [
+        Compared(
+            label,
+            shares,
+            tuple(Cell(*each[:, j].tolist()) for each in own),
+            tuple((one, two, difference(wider[one][:, j], wider[two][:, j])) for one, two in pairs),
+        )
+        for j, label in enumerate(labels)
+    ]
+
+
+def _columns(estimate: Estimate, level: float) -> FloatArray:
+    """Return value, low and high end of each target, shape (3, k); the value is moved into the range first."""
+    low, high = estimate.confidence_interval(level)
+    value = np.clip(estimate.value, *estimate.support)
+    return np.stack([np.atleast_1d(np.asarray(each, dtype=np.float64)) for each in (value, low, high)])
+
+
+def difference(one: FloatArray, two: FloatArray) -> Cell:
+    """Return the first less the second; each is value, low and high end at one level.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> difference(np.array([0.5, 0.47, 0.53]), np.array([0.3, 0.26, 0.34]))
+    Cell(value=0.2, low=0.15, high=0.25)
+    """
+    apart = float(one[0] - two[0])
+    down, up = float(np.hypot(one[0] - one[1], two[2] - two[0])), float(np.hypot(one[2] - one[0], two[0] - two[1]))
+    return Cell(*(round(each, 12) for each in (apart, apart - down, apart + up)))
+
+
+def to_json(names: Sequence[str], opened: Sequence[Opened]) -> list[dict[str, Any]]:
+    """Build one object a question: every answer in every group, and the differences of every two groups.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the groups.
+    opened : sequence of Opened
+        One a group.
+    """
+    return [
+        {"text": next(iter(question.text.values())), "kind": question.kind}
+        | {"answers": [_object(names, each) for each in compare(opened, place)]}
+        for place, question in enumerate(opened[0].batch.task.draft.questions)
+    ]
+
+
+def _object(names: Sequence[str], compared: Compared) -> dict[str, Any]:
+    groups = [{"group": name} | _numbers(cell) for name, cell in zip(names, compared.groups, strict=True)]
+    apart = [{"of": names[one], "minus": names[two]} | _numbers(cell) for one, two, cell in compared.differences]
+    return {"answer": compared.label, "share": compared.shares, "groups": groups, "differences": apart}
+
+
+def _numbers(cell: Cell) -> dict[str, Any]:
+    return {"estimate": cell.value, "confidence_interval": [cell.low, cell.high]}
+
+
+HEADINGS = ("answer", "group", "people", "estimate", f"{CONFIDENCE:.0%} interval, all together")
+
+
+def rows(names: Sequence[str], opened: Sequence[Opened], place: int) -> Iterator[list[str]]:
+    """Yield the lines of a question's table, as `HEADINGS`; an answer stands in its first line."""
+    people = [count(each.batch.manifest.n) for each in opened]
+    for compared in compare(opened, place):
+        label = compared.label
+        for name, number, cell in zip(names, people, compared.groups, strict=True):
+            yield [label, name, number, *_words(cell, shares=compared.shares)]
+            label = ""
+
+
+def differ(names: Sequence[str], opened: Sequence[Opened], place: int) -> str:
+    """Say which two groups differ in which answer."""
+    found = [
+        f"{compared.label}: {names[one]} and {names[two]} by {_apart(cell, shares=compared.shares)}"
+        for compared in compare(opened, place)
+        for one, two, cell in compared.differences
+        if cell.excludes_zero
+    ]
+    said = "; ".join(found) or "none that this survey can tell"
+    return f"Groups that differ (all differences of the question hold together at {CONFIDENCE:.0%}): {said}."
+
+
+def _words(cell: Cell, *, shares: bool) -> tuple[str, str]:
+    if shares:
+        return share(cell.value), f"{share(cell.low)} to {share(cell.high)}"
+    value, low, high = (
+        with_error(each, (cell.high - cell.low) / 4.0 or 1.0) for each in (cell.value, cell.low, cell.high)
+    )
+    return value, f"{low} to {high}"
+
+
+def _apart(cell: Cell, *, shares: bool) -> str:
+    if shares:
+        return f"{points(cell.low)} to {points(cell.high)}"
+    low, high = (with_error(each, (cell.high - cell.low) / 4.0 or 1.0) for each in (cell.low, cell.high))
+    return f"{low} to {high}"
+
+
+KEYS = ".keys"
+"""Ending of the folder that the analyzer keeps."""
+
+
+def write_drafts(survey: bytes, stated: tuple[SurveyGroup, ...], out: Path) -> list[tuple[SurveyGroup, Draft]]:
+    """Write a draft and a key for each group, in two folders: one for the shuffler, one for the analyzer alone.
+
+    Parameters
+    ----------
+    survey : bytes
+        The survey's TOML.
+    stated : tuple of SurveyGroup
+        Its groups.
+    out : Path
+        The folder of drafts; that of keys is beside it.
+    """
+    folders = out, out.with_name(out.name + KEYS)
+    for folder in folders:
+        if folder.exists():
+            raise InvalidInput(f"{folder} exists and would be lost; choose another --out or move it away")
+    drafts: list[Draft] = []
+    keys: list[AnalyzerKey] = []
+    with working("Computing the dummies"):
+        for group in stated:
+            private, identity = new_private(), new_identity()
+            draft = draft_of_survey(survey, AnalyzerKey(private, identity, bytes(32)), group)
+            drafts.append(draft)
+            keys.append(AnalyzerKey(private, identity, hashlib.sha256(draft.data).digest()))
+    made = Groups.of(out, stated, [draft.data for draft in drafts])
+    folders[1].mkdir(mode=0o700)
+    folders[0].mkdir()
+    for group, draft, key in zip(made.groups, drafts, keys, strict=True):
+        write_bytes(folders[1] / f"{group.file}.key", key.document(), private=True, fresh=True)
+        write_bytes(made.path(group, ".draft"), draft.data, fresh=True)
+    for folder in folders:
+        write_bytes(folder / MANIFEST, made.document(), fresh=True)
+    return list(zip(stated, drafts, strict=True))
+
+
+def certified(drafts: list[tuple[SurveyGroup, Draft]]) -> list[tuple[SurveyGroup, Draft, tuple[float, ...]]]:
+    """Certify every group's promises; return the floor per level beside each."""
+    with working("Certifying the promises"):
+        return [(group, draft, check_floor(draft)) for group, draft in drafts]
+
+
+def print_groups(drafts: list[tuple[SurveyGroup, Draft]], out: Path) -> None:
+    """Tell how many are invited in each group, and the smallest by name before anybody is."""
+    from shuffledp.collection.estimates import width_of
+    from shuffledp.report.wording import plus_minus
+
+    shown = console()
+    table = Table(title="Groups: each is shuffled by itself, under the same promise", title_justify="left")
+    for heading in ("group", "invited", "widest answer if all of them answer"):
+        table.add_column(heading, justify="left" if heading == "group" else "right")
+    for group, draft in drafts:
+        worth = [(cost.planned / (width_of(question) or 1.0), cost.planned, question)
+                 for question, cost in zip(draft.questions, prices(draft), strict=True)]  # fmt: skip
+        _, width, question = max(worth, key=lambda each: each[0])
+        shares = question.kind != "number"
+        table.add_row(escape(group.first), count(group.people), plus_minus(width, width_of(question), shares=shares))
+    shown.print(table)
+    smallest = min((group for group, _ in drafts), key=lambda group: group.people)
+    shown.print(
+        f"The smallest group is {escape(smallest.first)}, {counted(smallest.people, 'person', 'people')}: look at its "
+        "line before you invite anybody. Its answers are the least precise; its people are promised the same.",
+        highlight=False,
+    )
+    shown.print(
+        f"Written: {escape(str(out))} for the shuffler, {escape(str(out) + KEYS)} for the analyzer alone. "
+        "Keep the keys safe: without them nobody can open the answers.",
+        highlight=False,
+    )
+
+
+def drafts_to_post(folder: Path) -> list[tuple[Path, Path]]:
+    """Return draft and task file of every group that is not posted yet.
+
+    Parameters
+    ----------
+    folder : Path
+        From `write_drafts`, as the organizer sent it.
+    """
+    groups = Groups.read(folder)
+    found: list[tuple[Path, Path]] = []
+    for group in groups.groups:
+        groups.draft(group)
+        if groups.path(group, ".task").exists():
+            groups.task(group)
+        else:
+            found.append((groups.path(group, ".draft"), groups.path(group, ".task")))
+    if not found:
+        raise InvalidInput(f"all groups of {folder} are posted; send the folder to the organizer, who runs task link")
+    return found
+
+
+def checked_tasks(own: Path, posted: Path) -> list[tuple[Group, PostedTask]]:
+    """Return each group's task, refused unless the shuffler posted the organizer's own draft, byte for byte.
+
+    Parameters
+    ----------
+    own : Path
+        The organizer's folder, of drafts or of keys.
+    posted : Path
+        What the shuffler sent back.
+    """
+    known, found = Groups.read(own), Groups.read(posted)
+    if known.groups != found.groups:
+        raise InvalidInput(
+            f"{posted} does not hold the groups of {own}: the shuffler posted something else; do not invite people"
+        )
+    return [(group, found.task(group)) for group in known.groups]
+
+
+def beside(path: Path, group: Group) -> Path:
+    """Return the name of a group's own file: ``codes.csv`` is ``codes-01-kitchen.csv``."""
+    return path.with_name(f"{path.stem}-{group.file}{path.suffix}")
+
+
+ONE_EACH = (
+    "Each group was shuffled by itself among dummies of its own, and everybody was invited in one group, so the "
+    "promise holds for each person whatever the group. Which group somebody belongs to is not protected."
+)
+
+
+def run_open_groups(
+    folder: Path, keys: Path, out: Path | None, report: Path | None, entered: Entered, *, as_json: bool
+) -> None:
+    """Open every batch of a folder, write a release each, and show the groups side by side."""
+    if entered.ledger is not None:
+        raise InvalidInput("a ledger enters one batch at a time: open each group's batch by itself with --ledger")
+    if not keys.is_dir():
+        raise InvalidInput(
+            f"{folder} is a folder, so --key must be the folder of keys that task draft wrote; got {keys}"
+        )
+    groups = Groups.read(keys)
+    target = folder if out is None else out
+    with reserved(report, "--report") as page:
+        with working("Opening the batches"):
+            opened = [(group, key, open_batch(batch, key)) for group, key, batch in _batches(folder, groups)]
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+        for group, key, each in opened:
+            release = write_release(release_document(each), each.batch.task, key.identity)
+            write_bytes(target / f"{group.file}.release", release)
+        names, every = [group.first for group, _, _ in opened], [each for _, _, each in opened]
+        missing = [group for group in groups.groups if group.first not in names]
+        if page is not None:
+            page.write(groups_page(names, every, missing, command=COMMAND_LINE.get()))
+    if as_json:
+        told = [
+            {"group": group.first, "id": each.batch.task.id, "people": each.batch.manifest.n}
+            | {"promise_kept": each.promise_kept, "release": str(target / f"{group.file}.release")}
+            for group, _, each in opened
+        ]
+        print(dumps({"groups": told, "compared": to_json(names, every), "missing": [group.first for group in missing]}))
+        return
+    _print(names, every, missing, target)
+
+
+def _batches(folder: Path, groups: Groups) -> list[tuple[Group, AnalyzerKey, Batch]]:
+    """Return the groups whose batch is in the folder, in their order, with key and batch."""
+    by_draft: dict[bytes, Batch] = {}
+    for path in sorted(folder.glob("*.batch")):
+        batch = read_batch(path)
+        by_draft[batch.task.draft.data] = batch
+    found: list[tuple[Group, AnalyzerKey, Batch]] = []
+    for group in groups.groups:
+        key = AnalyzerKey.parse(read_bytes(groups.path(group, ".key"), "the key", LONGEST_KEY))
+        if key.draft_sha256 != group.draft_sha256:
+            raise InvalidInput(f"{groups.path(group, '.key')} is not the key of {group.first}; put the file back")
+        own = next((batch for data, batch in by_draft.items() if _sha256(data) == group.draft_sha256), None)
+        if own is not None:
+            found.append((group, key, own))
+    if len(found) < 2:
+        raise InvalidInput(
+            f"{folder} holds the batches of {len(found)} of these {len(groups.groups)} groups, and it takes two to "
+            "compare; put the batches of the groups there, or open one by itself with its own key"
+        )
+    return found
+
+
+def _sha256(data: bytes) -> bytes:
+    import hashlib
+
+    return hashlib.sha256(data).digest()
+
+
+def _missing(missing: list[Group]) -> str:
+    names = ", ".join(f"{group.first} ({wording.count(group.people)} invited)" for group in missing)
+    return f"No batch was handed over of: {names}." if missing else ""
+
+
+def _kept(every: list[Opened]) -> str:
+    kept = all(each.promise_kept for each in every)
+    return "Every promise is kept." if kept else "A PROMISE IS NOT KEPT; open that group's batch by itself."
+
+
+def _print(names: list[str], every: list[Opened], missing: list[Group], target: Path) -> None:
+    shown = console()
+    for place, question in enumerate(every[0].batch.task.draft.questions):
+        table = Table(title=escape(next(iter(question.text.values()))), title_justify="left")
+        for heading in HEADINGS:
+            table.add_column(heading, justify="left" if heading in HEADINGS[:2] else "right")
+        for row in rows(names, every, place):
+            table.add_row(*map(escape, row))
+        shown.print(table)
+        shown.print(escape(differ(names, every, place)), highlight=False)
+    for sentence in (_missing(missing), ONE_EACH, _kept(every)):
+        if sentence:
+            shown.print(escape(sentence), highlight=False)
+    shown.print(f"Written: a release of each group in {escape(str(target))}.", highlight=False, soft_wrap=True)
+
+
+def groups_page(names: list[str], every: list[Opened], missing: list[Group], *, command: str) -> str:
+    """Write the page that compares the groups.
+
+    Parameters
+    ----------
+    names : list of str
+        Of the groups.
+    every : list of Opened
+        One a group.
+    missing : list of Group
+        Those without a batch.
+    command : str
+        What made the page.
+    """
+    draft = every[0].batch.task.draft
+    questions: list[dict[str, Any]] = [
+        {
+            "text": next(iter(question.text.values())),
+            "table": {"headings": HEADINGS, "rows": list(rows(names, every, place)), "remark": ""},
+            "differ": differ(names, every, place),
+        }
+        for place, question in enumerate(draft.questions)
+    ]
+    title = next(iter(draft.title.values())).removesuffix(f": {names[0]}")
+    return page_template("groups.html").render(
+        heading=title,
+        organizer=draft.organizer,
+        people=sum(each.batch.manifest.n for each in every),
+        groups=len(names),
+        questions=questions,
+        missing=_missing(missing),
+        one_each=ONE_EACH,
+        kept=_kept(every),
+        promises=[what_is_promised(draft, place).sentences[0][1] for place in range(len(draft.levels))],
+        ids=[(name, each.batch.task.id) for name, each in zip(names, every, strict=True)],
+        checklist=collection_checklist(every[0]),
+        command=command,
+        version=__version__,
+    )
