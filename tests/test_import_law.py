@@ -16,8 +16,7 @@ ROOT = Path(shuffledp.__file__).parent
 FRONTS = {
     "learning": ("commands", "train", "data", "page"),
     "collection": (
-        "commands", "posting", "posting_groups", "answers", "serve", "rehearsal", "opening_groups",
-        "compare", "release_json", "release_page", "result_words", "checklist", "kinds_view",
+        "commands", "posting", "group_commands", "answers", "serve", "rehearsal", "release_page", "kinds_view",
     ),
 }  # fmt: skip
 """What of a product its users meet: commands and pages. The rest of the product imports none of it."""
@@ -25,14 +24,13 @@ PRODUCTS = ("collection", "learning", "flower", "spark", "reproduce")
 """Each may be left out of a copy, and the accountant, the estimates, the ledger, the plan and the audit still work."""
 
 LAYERS = (
-    ("errors", "extras", "progress"),
+    ("errors", "progress"),
     ("whole_files", "in_words"),
     ("numerics", "params"),
     ("randomizers.base",),
     ("randomizers.linked",),
-    ("budgets", "dummies", "ball", "normal"),
+    ("budgets", "dummies", "ball"),
     ("setting",),
-    ("guarantee",),
     ("accounting",),
     ("ledger",),
     ("randomizers", "tables"),
@@ -57,9 +55,9 @@ ACCOUNTING = (
     ("profiles",),
     ("bound",),
     ("theorems", "published"),
-    ("weighing",),
+    (
     ("certify",),
-    ("search", "filter", "curves"),
+    ("filter",),
     ("calibrate", "dummies_needed"),
     ("",),
 )

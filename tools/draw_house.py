@@ -17,8 +17,8 @@ from tools.count_house import House
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "figures" / "house.svg"
 BESIDE = {
-    "words": ("errors", "extras", "in_words", "params", "progress", "whole_files"),
-    "setting": ("ball", "budgets", "dummies", "guarantee", "normal", "setting"),
+    "words": ("errors", "in_words", "params", "progress", "whole_files"),
+    "setting": ("ball", "budgets", "dummies", "setting"),
 }
 """The files beside the folders, by the room that they form."""
 WIDE, HIGH, ACROSS, DOWN, EDGE = 150, 34, 20, 46, 16

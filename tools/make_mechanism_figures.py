@@ -3,8 +3,8 @@
     python -m tools.make_mechanism_figures              everything, some minutes
     python -m tools.make_mechanism_figures --pictures   from the tables as they are, some seconds
 
-Lines are predicted (`shuffledp.planning.question`), dots are measured: randomized and estimated by the analyzers, from a
-seed. Same versions, same bytes.
+Lines are predicted (`shuffledp.planning.question`), dots are measured: randomized and estimated by the analyzers, from
+a seed. Same versions, same bytes.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shuffledp.accounting import calibrate_n as calibrate_n
     from shuffledp.accounting import calibrate_rounds as calibrate_rounds
     from shuffledp.accounting import calibrate_scale as calibrate_scale
-    from shuffledp.accounting import certify
+    from shuffledp.accounting import certify as certify
     from shuffledp.accounting import compose as compose
     from shuffledp.accounting import compose_floors as compose_floors
     from shuffledp.accounting import floor_profile as floor_profile

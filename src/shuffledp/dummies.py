@@ -1,15 +1,13 @@
-"""Normal dummies: each answer of a question gets an about normal number of dummies, given their fixed total.
-
-A dummy is a fake report that the shuffler adds. Normal dummies serve questionnaires of many questions better than one
-ball law: their floors (the guarantees of the dummies alone) compose like normal noise. A cell is the number of dummies
-of one answer. Given the total, which is fixed and public, cells are independent with weights about proportional to
-e^(-t^2/(2 s^2)) at distance t from their middle. Weights are whole numbers, so the law that is drawn is the one that is
-certified (docs/theorems/normal.md).
-
-Dummies: fake reports that the shuffler adds from a public law, so that a guarantee holds whatever others do.
+"""Dummies: fake reports that the shuffler adds from a public law, so that a guarantee holds whatever others do.
 
 Their law does not depend on a record, on a report or on who takes part, and their number is public. The observer does
 not know which of the released reports are dummies. See docs/theorems/floor.md.
+
+**Normal dummies**: each answer of a question gets an about normal number of them, given their fixed total. They serve
+questionnaires of many questions better than one ball law: their floors (the guarantees of the dummies alone) compose
+like normal noise. A cell is the number of dummies of one answer. Given the total, which is fixed and public, cells are
+independent with weights about proportional to e^(-t^2/(2 s^2)) at distance t from their middle. Weights are whole
+numbers, so the law that is drawn is the one that is certified (docs/theorems/normal.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every error the library raises on purpose, and how messages show values.
+"""Every error the library raises on purpose, and how messages show values; and the package's extras.
 
     ShuffleDPError
     ├── InvalidInput         a value breaks a stated rule (also a ValueError)
@@ -9,7 +9,7 @@
 
 A message is one line: what is wrong, the value, what to do.
 
-The package's optional dependencies (extras): which module belongs to which extra, and how to install an extra.
+Extras are the package's optional dependencies: which module belongs to which, and how to install one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The question an accountant answers: population, randomizer, what the analyzer sees, rounds and neighbours.
+"""The question an accountant answers, and its answer: a Setting (population, randomizer, view, rounds), a Guarantee.
 
-A central guarantee, the only result meant for publication: per level, with the evidence for it.
+The answer is a central guarantee, the only result meant for publication: per level, with the evidence for it.
 
 `shuffledp.certify` rounds every end outward to 10 significant digits. The last digits of exp and log differ between
 processors; numbers that are published, compared and certified again elsewhere should not.

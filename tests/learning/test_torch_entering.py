@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="needs the extra shuffledp[torch]")
 from torch import nn  # noqa: E402
 
 from shuffledp.errors import InvalidInput  # noqa: E402
-from shuffledp.learning import training
+from shuffledp.learning import training  # noqa: E402
 from shuffledp.learning.torch import ShuffledSGD  # noqa: E402
 from shuffledp.ledger import Ledger  # noqa: E402
 from shuffledp.numerics.randomness import simulation_random  # noqa: E402

@@ -1,6 +1,6 @@
-"""From a setting to the guarantee anyone may quote: smallest certified upper bound, largest witness.
+"""From a setting to the guarantee anyone may quote: smallest certified upper bound, largest witness; and whole curves.
 
-Whole curves of the worst level, as points: the privacy profile, and the Renyi divergence by order.
+The curves are those of the worst level, as points: the privacy profile, and the Renyi divergence by order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Attacks on calls of a randomizer: small calls, places in a call, and users whose reports share noise.
+"""Attack on a local randomizer: the best event found on one half of the reports, judged on the other half.
 
-Attack on a local randomizer: the best event found on one half of the reports, judged on the other half.
+Attacks on its calls look at small calls, places in a call, and users whose reports share noise.
 """
 
 from __future__ import annotations

@@ -1,17 +1,8 @@
-"""The options of `audit`: names, types and help texts.
+"""The commands and their options; each body hands over to its own module, so that --help starts fast.
 
-The commands about several releases, and their options; each body hands over to its own module.
-
-`amplify` and `calibrate`: two questions about the same populations in the same situations.
-
-Bodies import late, so that --help is fast.
-
-The commands and their options; each body hands over to its own module, so that --help starts fast.
-
-`completion`: scripts by which a shell completes commands and options, written from the commands themselves.
-
-The scripts hold all names, so that a shell need not start Python at each press of the key. A word that starts with a
-dash is an option; after the command, and the command below it, every other word is a file.
+`completion` prints scripts by which a shell completes commands and options, written from the commands themselves. The
+scripts hold all names, so that a shell need not start Python at each press of the key. A word that starts with a dash
+is an option; after the command, and the command below it, every other word is a file.
 """
 
 from __future__ import annotations
@@ -307,7 +298,7 @@ OF_PEOPLE = ("n", "level", "budgets", "seen", "linked", "same_record", "rounds",
 """Options of `calibrate` that do not belong to --find dummies."""
 
 
-def register_situation_app(app: typer.Typer) -> None:
+def register_situations(app: typer.Typer) -> None:
     """Add the commands amplify and calibrate."""
     app.command()(signed(amplify, AMPLIFY))
     app.command()(signed(calibrate, CALIBRATE))
@@ -389,7 +380,7 @@ PRODUCTS = tuple(
 """Those of this package, for a copy whose metadata do not tell of them."""
 app = bare()
 
-register_situation_app(app)
+register_situations(app)
 app.command("plan")(plan_command)
 for question in QUESTIONS:
     app.command(question)(command(question))
@@ -441,7 +432,6 @@ def completion(
 
     shuffledp completion bash > shuffledp-completion.bash
     """
-
     typer.echo(script(shell, app, COMMANDS), nl=False)
 
 

@@ -1,8 +1,6 @@
-"""A page for a board: one sentence, one picture, three enemies, and what would make it false.
+"""`--board FILE`: a page for a board, with one sentence, one picture, three enemies, and what would make it false.
 
-The page computes nothing: what each enemy can do was certified by whoever asks for it.
-
-`--board FILE`: the three numbers of a board page, certified for `amplify`, `plan` and `release`.
+What each enemy can do is certified first, for `amplify`, `plan` and `release`; the page computes nothing.
 """
 
 from __future__ import annotations

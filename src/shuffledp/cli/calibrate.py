@@ -1,6 +1,6 @@
 """`calibrate`: the inverse questions, each answered by one search of the library.
 
-`calibrate --find dummies`: how many dummies keep what every level is promised, whatever everybody else does.
+`calibrate --find dummies` finds how many dummies keep what every level is promised, whatever everybody else does.
 """
 
 from __future__ import annotations
@@ -276,9 +276,9 @@ def run_calibrate_dummies(wish: DummiesWish, delta: float, *, json: bool) -> Non
             reports=wish.reports,
         )
     if json:
-        print(dumps(_as_json_calibrate_dummies(found)))
+        print(dumps(_dummies_as_json(found)))
         return
-    _show_calibrate_dummies(found, wish)
+    _show_dummies(found, wish)
 
 
 def _promises(wish: DummiesWish) -> list[tuple[float, float]]:
@@ -302,7 +302,7 @@ def _promises(wish: DummiesWish) -> list[tuple[float, float]]:
     return found
 
 
-def _as_json_calibrate_dummies(found: DummiesNeeded) -> dict[str, Any]:
+def _dummies_as_json(found: DummiesNeeded) -> dict[str, Any]:
     rows = zip(found.promises, found.floors, strict=True)
     return {
         "dummies": [dummies_to_json(each) for each in found.dummies],
@@ -314,7 +314,7 @@ def _as_json_calibrate_dummies(found: DummiesNeeded) -> dict[str, Any]:
     }
 
 
-def _show_calibrate_dummies(found: DummiesNeeded, wish: DummiesWish) -> None:
+def _show_dummies(found: DummiesNeeded, wish: DummiesWish) -> None:
     out = console()
     listed = ", ".join(count(each) for each in found.counts)
     several = len(found.counts) > 1

@@ -1,7 +1,4 @@
-"""What a difference of two releases tells: for a terminal, as JSON, and as a page with its checklist.
-
-`difference`: two releases, or two groups, read from their files and subtracted.
-"""
+"""`difference`: two releases, or two groups, read from their files, subtracted and shown."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""From the options of a question to its release: parse, one library call, one renderer.
-
-`release`: several questions, read from words or from a file, asked in one pass, shown on one page.
-"""
+"""From the options of a question, or of several (`release`), to a release: parse, one library call, one renderer."""
 
 from __future__ import annotations
 
@@ -355,7 +352,7 @@ def run_together(typed: Typed) -> None:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
             found = release(asked, people, read_terms(typed, progress))
         assert isinstance(found, JointRelease)
-        files.write("--report", lambda page: page.write(_page_release(typed, asked, found)))
+        files.write("--report", lambda page: page.write(_joint_page(typed, asked, found)))
         files.write("--board", lambda page: page.write(_board(typed, found)))
         files.show(lambda: _show(typed, asked, found, files.written))
 
@@ -489,7 +486,7 @@ def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease, written: Sequ
         out.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
 
-def _page_release(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> str:
+def _joint_page(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> str:
     from shuffledp.report.answer import Answer
     from shuffledp.report.page import render
 

@@ -1,10 +1,8 @@
-"""The front of the command line: what to type first, commands in groups, and options that are given once.
+"""The front of the command line: what to type first, commands in groups, and the commands that ask a table.
 
-The commands that ask a question of a table: one table of questions, from which the commands are made.
-
-Every command takes the options in `SHARED`; each question adds its own. Bodies import late, so that --help is fast.
-
-What the library says of its own parameters, said of the options that were typed.
+There is one table of questions, from which the commands are made. Every command takes the options in `SHARED`; each
+question adds its own, and no option may be given twice. Bodies import late, so that --help is fast. What the library
+says of its own parameters is said of the options that were typed.
 """
 
 from __future__ import annotations

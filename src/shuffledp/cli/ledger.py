@@ -1,7 +1,4 @@
-"""What a ledger tells: for a terminal, as JSON, and as a page with its checklist.
-
-`ledger` and `total`: what several releases cost the same people.
-"""
+"""`ledger` and `total`: what several releases cost the same people, computed and shown."""
 
 from __future__ import annotations
 

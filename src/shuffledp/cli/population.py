@@ -1,7 +1,4 @@
-"""Read --randomizer: a family by its name and whole numbers, or a channel matrix from a file.
-
-From the population options to a Setting: who takes part, with which budgets, and who sees what.
-"""
+"""From the population options to a Setting: who takes part, with which budgets and randomizer, and who sees what."""
 
 from __future__ import annotations
 
@@ -205,7 +202,7 @@ class Population:
         if self.levels:
             return _from_levels(self.levels)
         if self.file is not None:
-            return _from_file_population(self.file, self.column, self.delta_column, self.table)
+            return _budgets_of_file(self.file, self.column, self.delta_column, self.table)
         if self.epsilon0 is None or self.n is None:
             raise InvalidInput("--epsilon0 E and --n N belong together; give both")
         return Budgets(epsilons=[self.epsilon0], counts=[self.users()])
@@ -405,7 +402,7 @@ def _count(text: str) -> int:
     return int(value)
 
 
-def _from_file_population(file: Path, column: str | None, delta_column: str | None, table: TableOptions) -> Budgets:
+def _budgets_of_file(file: Path, column: str | None, delta_column: str | None, table: TableOptions) -> Budgets:
     from shuffledp.tables import read_columns
 
     if column is None:

@@ -1,10 +1,13 @@
-r"""A sealed report: the same number of bytes for everybody in a task, opened by the shuffler to `Outer` or a verdict.
+r"""Sealed reports, and what the shuffler hands over.
+
+**A sealed report** has the same number of bytes for everybody in a task, and is opened by the shuffler to `Outer` or a
+verdict.
 
 ``outer`` is sealed to the shuffler and holds ``level u8 | [code 16] | inner_1 ... inner_q``; ``inner_j`` is sealed to
 the analyzer and holds the report of column j (docs/wire.md, "A report"). Where a report travels in pieces, each is
 sealed by itself, and they stand one after the other.
 
-What the shuffler hands over: a manifest, columns of sealed reports, and a signature.
+**A batch** is what the shuffler hands over: a manifest, columns of sealed reports, and a signature.
 
 ``"SHFB" 01 | u32 M | manifest, M bytes of JSON | columns | Ed25519 signature 64``, the signature over ``"shuffledp/1
 batch\0"`` and the manifest. Column j holds b_j n + m_j rows of report_bytes + 48 bytes, where b_j is the number of

@@ -1,12 +1,11 @@
-"""What one device remembers of collections: sealed reports on their way, and the ledger of what was sent.
+"""The Python client: certifies a task, draws and seals one report, and sends it until the shuffler has it.
 
-One JSON file. A report is drawn and sealed once for a task and slot; the sealed bytes stay until the shuffler's clear
+What one device remembers of collections is one JSON file: sealed reports on their way, and the ledger of what was
+sent. A report is drawn and sealed once for a task and slot; the sealed bytes stay until the shuffler's clear
 answer and are then deleted. The ledger line is written before the first byte is sent and stays.
 
-The Python client: certifies a task, draws and seals one report, and sends it until the shuffler has it.
-
-It trusts no page and no server: the task's bytes must hash to the name in the link, its draws must stay within the
-stated budgets (checked when a task is read), and its floor must be at most its promises.
+The client trusts no page and no server: the task's bytes must hash to the name in the link, its draws must stay within
+the stated budgets (checked when a task is read), and its floor must be at most its promises.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-r"""Groups of one survey side by side: their answers, and which two differ.
+r"""A survey with groups: `task draft`, `post`, `link`, `codes` and `open`, the same for each group, in one folder.
+
+`open` makes one release a group, and one page that shows the groups side by side: their answers, and which two differ.
 
 **Intervals hold together, question by question**: each of G groups and k answers has the level 1 - 5 %/(G k), by
 Bonferroni's inequality; each of the G (G - 1)/2 differences of k answers the level 1 - 5 %/(k G (G - 1)/2).
@@ -7,10 +9,6 @@ Bonferroni's inequality; each of the G (G - 1)/2 differences of k answers the le
 interval from a - b - sqrt((a - a_1)^2 + (b_2 - b)^2) to a - b + sqrt((a_2 - a)^2 + (b - b_1)^2) (Zou and Donner 2008,
 "MOVER"). For normal errors this is exact; where errors have exponential tails, as those of dummies have, it is too wide
 rather than too short, for a sum of two of them exceeds sqrt(2) times the same quantile less often.
-
-`task draft`, `post`, `link`, `codes` for a survey with groups: the same for each, in one folder.
-
-`open` of a survey with groups: one release a group, and one page that compares them.
 """
 
 from __future__ import annotations

@@ -5,9 +5,8 @@ itself with the same weights (docs/theorems/normal.md). A promise is kept or not
 numbers, with the slack below; so every machine decides alike, and the survey page too (page/ball.js,
 page/normal.js).
 
-The shuffler's dummies: reports of nobody, drawn from the task's public law and sealed like a person's.
-
-They are drawn and sealed when the task closes, and stored before any batch is written: two batches of one task with
+**The shuffler's dummies** are reports of nobody, drawn from the task's public law and sealed like a person's. They
+are drawn and sealed when the task closes, and stored before any batch is written: two batches of one task with
 different dummies would expose all of them by intersection. And they follow from two keys, the one of the task, which is
 deleted when it ends, and ``shuffler.key``: from a machine that was put back to a state before closing come the same
 bytes.

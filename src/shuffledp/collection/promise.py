@@ -4,7 +4,7 @@ The only module of the collection that asks the accountant. The *floor* (docs/th
 size and against every other participant: it depends on the integers by which a level draws, the dummies' law, and
 nothing else.
 
-What a person is promised, in words: one function for the drafting command, the client and the page's data.
+**What a person is promised, in words**: one function for the drafting command, the client and the page's data.
 
 Three numbers, each with its own enemy: the promise, told first, holds if the shuffler is honest, the local one against
 everybody, the crowd's if besides most others are honest. Where one hand runs analyzer and shuffler, only the local one
@@ -56,7 +56,6 @@ from shuffledp.collection.task import Draft
 from shuffledp.dummies import DiscreteLaplace, OnesLaw, Uniform
 from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt
 from shuffledp.errors import shown as entry_shown
-from shuffledp.errors import shown as shown_
 from shuffledp.numerics.floats import few_digits_up, round_down, round_up
 from shuffledp.setting import Setting
 
@@ -232,7 +231,7 @@ def check_floor(draft: Draft) -> tuple[float, ...]:
         if not covers(level.promise, certified):
             name = next(iter(level.name.values()))
             raise InvalidInput(
-                f"level {shown_(name)} promises epsilon {level.promise:g}, but the dummies of this task only make "
+                f"level {entry_shown(name)} promises epsilon {level.promise:g}, but the dummies of this task only make "
                 f"{certified:.6g} true at delta {draft.delta:g}; draft it again, with more dummies or a larger promise"
             )
     return floors
@@ -357,7 +356,7 @@ def check_crowd(draft: Draft) -> None:
         if not covers(level.crowd, least, CROWD_SLACK):
             name = next(iter(level.name.values()))
             raise InvalidInput(
-                f"level {shown_(name)} tells epsilon {level.crowd:g} for an honest crowd, but {least:.6g} is what "
+                f"level {entry_shown(name)} tells epsilon {level.crowd:g} for an honest crowd, but {least:.6g} is what "
                 "can be certified for the planned people; draft it again"
             )
 

@@ -1,10 +1,7 @@
-"""A collection's release as the JSON object of the contract.
+"""A collection's release for readers: one self-contained page with its checklist, and the JSON object of the contract.
 
-The result of a collection in the words of the survey page, in one language: what a release page says to people.
-
-The checklist of NIST SP 800-226 for the release page of a collection; see `checklist`.
-
-The release of a collection as one self-contained page.
+The checklist is that of NIST SP 800-226; see `checklist`. The result is told in the words of the survey page, in one
+language.
 """
 
 from __future__ import annotations

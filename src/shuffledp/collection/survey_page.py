@@ -1,11 +1,9 @@
-"""The survey page: one HTML document that loads nothing, built from the files in `page/`.
+"""The pages of the service: the survey page, which surveys are open, and that a link names none.
 
-The JavaScript is written as modules, so that node can test them one by one. The page has a single inline script, in
-which every module is a function of its own scope; nothing else is changed, so that what a browser runs can be read.
-
-The service's pages for people who come without a survey: which surveys are open, and that a link names none.
-
-Both load nothing, run nothing, and repeat nothing of the request. A program that does not ask for HTML gets JSON.
+They load nothing and repeat nothing of the request. The survey page is one HTML document, built from the files in
+`page/`. The JavaScript is written as modules, so that node can test them one by one. The page has a single inline
+script, in which every module is a function of its own scope; nothing else is changed, so that what a browser runs can
+be read. A program that does not ask for HTML gets JSON.
 """
 
 from __future__ import annotations
@@ -212,7 +210,7 @@ def front_page(tasks: Sequence[tuple[str, Mapping[str, str]]], language: str) ->
         for name, spoken, title in found
     )
     listed = f"<p>{words['open']}</p>\n<ul>\n{items}</ul>" if items else f"<p>{words['none']}</p>"
-    return _page_front_page(language, words["title"], f"{listed}\n<p>{words['about']}</p>")
+    return _front_page(language, words["title"], f"{listed}\n<p>{words['about']}</p>")
 
 
 def unknown_page(language: str) -> bytes:
@@ -229,7 +227,7 @@ def unknown_page(language: str) -> bytes:
         An HTML document, to be sent with status 404.
     """
     words = _words()[language]
-    return _page_front_page(language, words["unknownTitle"], f"<p>{words['unknown']}</p>")
+    return _front_page(language, words["unknownTitle"], f"<p>{words['unknown']}</p>")
 
 
 @cache
@@ -241,7 +239,7 @@ def front_policy() -> str:
     )
 
 
-def _page_front_page(language: str, title: str, body: str) -> bytes:
+def _front_page(language: str, title: str, body: str) -> bytes:
     return (
         f'<!doctype html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

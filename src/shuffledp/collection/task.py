@@ -8,7 +8,7 @@ Version 2 has one law of dummies for all columns, and more kinds of questions. I
 ``shuffledp/2`` where version 1 says ``01`` and ``shuffledp/1``, in every label of the collection, and the byte ``00``
 follows the draft: the number of further shufflers, of which this library knows none.
 
-A later deadline: a notice that the shuffler signs, beside the task, whose bytes never change.
+**A later deadline**: a notice that the shuffler signs, beside the task, whose bytes never change.
 
 ``"SHFN" | version u8 | task's digest 32 | closes u64 | expires u64 | Ed25519 signature 64``, times in seconds since
 1970, integers little-endian, the signature by the task's shuffler over ``"shuffledp/V notice\0"`` and all before it. A
@@ -392,7 +392,7 @@ def task_digest(name: str) -> bytes:
     return digest
 
 
-MAGIC_NOTICE = b"SHFN"
+NOTICE_MAGIC = b"SHFN"
 _BODY = struct.Struct("<4sB32sQQ")
 LONGEST_NOTICE = _BODY.size + sealing.SIGNATURE
 LATEST = 253_402_300_799
@@ -428,7 +428,7 @@ class Notice:
         identity : bytes
             The shuffler's private signing key, 32 bytes.
         """
-        body = _BODY.pack(MAGIC_NOTICE, task.draft.version, task.digest, closes, expires)
+        body = _BODY.pack(NOTICE_MAGIC, task.draft.version, task.digest, closes, expires)
         return Notice.parse(body + sealing.sign(identity, task.label("notice") + body), task)
 
     @staticmethod
@@ -447,7 +447,7 @@ class Notice:
         InvalidInput
             If it is none, is about another task, is not signed by its shuffler, or does not move the end later.
         """
-        if len(data) != LONGEST_NOTICE or data[:4] != MAGIC_NOTICE:
+        if len(data) != LONGEST_NOTICE or data[:4] != NOTICE_MAGIC:
             raise InvalidInput("these bytes are no notice of a later deadline")
         _, version, digest, closes, expires = _BODY.unpack_from(data)
         if (version, digest) != (task.draft.version, task.digest):

@@ -1,6 +1,6 @@
-"""What a release says of a question must follow from the shares that it publishes: checked without a key.
+"""Checking a release without a key: signatures, counts, rows, and every certified number anew.
 
-Checking a release without a key: signatures, counts, rows, and every certified number anew.
+What a release says of a question must follow from the shares that it publishes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Checks of what the caller gives to training, each with one clear error; and who owns which example.
-
-Reading idx files, the format in which MNIST is handed around, with one clear error for each way they break.
+"""Checks of what the caller gives to training, each with one clear error; and idx files, the format of MNIST.
 
 An idx file: two zero bytes, a type byte (8 for unsigned bytes), the number of dimensions, each dimension as a 32-bit
 integer (big end first), then the values in row-major order. It may be gzip-compressed.

@@ -1,11 +1,10 @@
-"""A training run in a ledger: all its rounds are entered before the first message is computed.
+"""What outlives a training run that is cut off: its entry in a ledger, and its checkpoint.
 
-The checkpoint of a run while it trains: held by one process, and gone on from once.
-
-Before the messages of a round leave, the checkpoint is written with the round counted and a new turn, and then the
-keeper takes that turn: the ledger that the run is entered in, or the lock file beside the checkpoint. A checkpoint
-whose turn the keeper has left behind is an old copy, and refused. What nobody can notice is a copy of checkpoint and
-keeper put back together.
+In a ledger all rounds of a run are entered before the first message is computed. The checkpoint is held by one process,
+and gone on from once: before the messages of a round leave, it is written with the round counted and a new turn, and
+then the keeper takes that turn: the ledger that the run is entered in, or the lock file beside the checkpoint. A
+checkpoint whose turn the keeper has left behind is an old copy, and refused. What nobody can notice is a copy of
+checkpoint and keeper put back together.
 """
 
 from __future__ import annotations

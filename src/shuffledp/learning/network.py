@@ -1,11 +1,12 @@
-"""A feed-forward ReLU network with softmax cross-entropy, and clipped sums of its per-example gradients.
+"""A feed-forward ReLU network: its clipped sums of per-example gradients, and its file.
 
-The gradient of one example in a dense layer is the outer product x d^T of the layer's input and of the loss's slope d
-at its output. So |x d^T| = |x| |d| for the Euclidean norm and for the sum of absolute values: norms of all examples
-come from two vectors each, and the sum of clipped gradients is one matrix product of the inputs with rescaled slopes
-(Goodfellow 2015, "Efficient per-example gradient computations"). No gradient of a single example is ever in memory.
+The loss is softmax cross-entropy. The gradient of one example in a dense layer is the outer product x d^T of the
+layer's input and of the loss's slope d at its output. So |x d^T| = |x| |d| for the Euclidean norm and for the sum of
+absolute values: norms of all examples come from two vectors each, and the sum of clipped gradients is one matrix
+product of the inputs with rescaled slopes (Goodfellow 2015, "Efficient per-example gradient computations"). No gradient
+of a single example is ever in memory.
 
-A trained model in a file: layers, labels, features and guarantee; written whole, read without pickle.
+The file of a trained model holds layers, labels, features and guarantee; it is written whole and read without pickle.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""What a training run was asked for, checked before anything is done; features; what the guarantee rests on.
+"""What a training run was asked for, checked before anything is done; and its search for a wanted central epsilon.
 
-From a wanted central epsilon to budgets, or to a number of rounds.
-
-What is searched is only a choice among plans. Every plan that is accepted was certified to cost at most the target, so
-the search may be as coarse as it likes: it gallops by factors of two, then halves, and never tries a plan of more than
-twice the budgets, or rounds, of one that is too expensive.
+What is searched (budgets, or a number of rounds) is only a choice among plans. Every plan that is accepted was
+certified to cost at most the target, so the search may be as coarse as it likes: it gallops by factors of two, then
+halves, and never tries a plan of more than twice the budgets, or rounds, of one that is too expensive.
 """
 
 from __future__ import annotations

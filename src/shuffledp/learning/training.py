@@ -1,6 +1,6 @@
 """One training run: settings checked, messages planned, rounds run, counted, reported and kept.
 
-`ShuffledSGDClassifier`: shuffled private stochastic gradient descent, in the shape of a scikit-learn estimator.
+`ShuffledSGDClassifier` is the same in the shape of a scikit-learn estimator.
 """
 
 from __future__ import annotations

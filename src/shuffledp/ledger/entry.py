@@ -1,7 +1,4 @@
-"""What one release costs the people in it: certified upper profiles, and nothing of their records.
-
-One release as the ledger keeps it.
-"""
+"""One release as the ledger keeps it, and what it costs: certified upper profiles, and nothing of people's records."""
 
 from __future__ import annotations
 

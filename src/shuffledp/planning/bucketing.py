@@ -1,16 +1,14 @@
-"""Where levels are shown: few public levels, each with enough users to be certified by itself.
-
-The reports of unary encoding, subset selection and local hashing have one shape for all levels of a question, which
-follows the rounded budgets; and how many users a level needs depends on the shape. So levels are chosen for a shape,
-the shape for these levels, and so on until it stays the same; the choice that counts is certified in the shape it
-will run in.
-
-Few public levels for many budgets: everybody is rounded down, so that a level is company enough.
+"""Few public levels for many budgets: everybody is rounded down, so that a level is company enough.
 
 Where the analyzer sees levels (``seen="levels"``), only users of the own level hide a user, so a lonely budget is
 hardly amplified. Where levels are withheld, all users hide each other, and what a central target asks for is a cap
 on the largest budgets. Rounding down is always allowed: a user's report then keeps less than her budget. Levels are
 chosen from public budgets alone; a choice that looked at records would leak.
+
+The reports of unary encoding, subset selection and local hashing have one shape for all levels of a question, which
+follows the rounded budgets; and how many users a level needs depends on the shape. So where levels are shown they are
+chosen for a shape, the shape for these levels, and so on until it stays the same; the choice that counts is certified
+in the shape it will run in.
 """
 
 from __future__ import annotations
@@ -232,7 +230,7 @@ def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
 Goal = Literal["error", "guarantee"]
 PLANNED_SEEN: tuple[Seen, ...] = ("reports", "levels", "sum")
 MOST_LEVELS = 64
-_SLACKS_BUCKETING = (0.0, 1e-6, 1e-4, 1e-2)
+_TARGET_SLACKS = (0.0, 1e-6, 1e-4, 1e-2)
 """Parts of the wanted epsilon given up where a search saw fewer different budgets than there are."""
 
 
@@ -362,7 +360,7 @@ def _cap(task: Task, goal: Goal, target: float, within: float) -> Bucketing:
             raise needs_more_epsilon(target, within)
         return found
     tried: list[float] = []
-    for slack in _SLACKS_BUCKETING:
+    for slack in _TARGET_SLACKS:
         found = caps.smallest_error(task, task.wish(target * (1.0 - slack)))
         if found.certified_epsilon <= target:
             return found

@@ -1,4 +1,6 @@
-"""The standard error an estimate will have, before a record is collected.
+"""What the planner knows of a question: how `release` asks it, guesses about the records, and the standard error.
+
+**The standard error an estimate will have**, before a record is collected.
 
 Every estimator of `shuffledp.questions` is linear. With value_i the reading of report i, and E(value_i | t) =
 offset_i + slope_i t for a record t in [0, 1] (a number scaled to its range, or whether the record is category j),
@@ -13,8 +15,6 @@ so that, the records fixed, and budgets assigned to them at random where the w_i
 where mean and variance of t are over the population. They are unknown before the records are seen: they are taken
 as stated, or at their worst. (P) is linear in E(t^2) between E(t)^2 (all records alike) and E(t) (all at an end of
 the range), and quadratic in E(t), so its maximum is found exactly.
-
-What the planner knows of a question: the question as `release` asks it, and guesses about the records.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def weight_of_reports(known: Reading, weights: Weights | None) -> FloatArray:
     known : Reading
         Of each level's reports.
     weights : {"population", "precision"} or None
-        How visible levels are combined, as in `shuffledp.questions.question`; None: levels are withheld, and all weights
+        How visible levels are combined, as in `shuffledp.questions.question`; None: levels are withheld, all weights
         are the same.
     """
     slope = known.law.slope

@@ -1,7 +1,4 @@
-"""What questions about a number in a known range share, and which family answers under which name.
-
-The mean of a number: the question, and the estimate from shuffled reports with its standard error.
-"""
+"""The mean of a number: the question, its families by name, and the estimate with its standard error."""
 
 from __future__ import annotations
 

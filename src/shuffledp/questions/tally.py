@@ -1,10 +1,7 @@
-"""The trusted shuffler: it takes away who sent what, and, if levels are withheld, at which budget.
+"""Tallies: exact sums over reports, in any order and in any pieces, from which every estimate is made.
 
-What all tallies share: exact sums by level, and who may be added, merged and read.
-
-Tallies: exact sums over reports, in any order and in any pieces, from which every estimate is made.
-
-A `Task` says what is public. `tally_for` gives its tally; reports are added, tallies merged, and written as bytes.
+The trusted shuffler takes away who sent what, and, if levels are withheld, at which budget. A `Task` says what is
+public. `tally_for` gives its tally; reports are added, tallies merged, and written as bytes.
 
 >>> import numpy as np
 >>> from shuffledp.budgets import Budgets

@@ -28,9 +28,8 @@ _HOMES = {
         "PairBlanket",
         "RandomizerLaw",
     ),
-    "categorical": ("RandomizedResponse",),
+    "categorical": ("HadamardResponse", "RandomizedResponse", "UnaryEncoding"),
     "channel": ("Channel",),
-    "hadamard": ("HadamardResponse",),
     "hashing": ("LeveledHashing", "LocalHashing"),
     "memoised": ("Memoised",),
     "noise": (
@@ -45,7 +44,6 @@ _HOMES = {
     "sketch": ("CoordinateSampling", "SignedSketch"),
     "subset": ("SubsetSelection",),
     "tree": ("RangeTree",),
-    "unary": ("UnaryEncoding",),
     "vector": ("DirectionCodebook",),
 }
 """Where each name is defined."""

@@ -1,8 +1,8 @@
-"""Randomized response over k categories: keep the record, or report a uniformly random category.
+"""Families for one of k categories whose reports are a category, bits, or a sign.
 
-Unary encoding: one bit per category, each reported with noise of its own.
-
-Hadamard response: one random entry (a sign) of the record's row of a Hadamard matrix, by randomized response.
+Randomized response keeps the record, or reports a uniformly random category. Unary encoding reports one bit per
+category, each with noise of its own. Hadamard response reports one random entry (a sign) of the record's row of a
+Hadamard matrix, by randomized response.
 """
 
 from __future__ import annotations

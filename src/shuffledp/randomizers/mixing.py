@@ -4,7 +4,7 @@ A report of R(x) = gamma omega + (1 - gamma) omega(. | A_x) is a draw of the bla
 gamma is made to lie in the record's set A_x. What is drawn has blanket mass g >= gamma, rounded to the private side, so
 it is the stated law at some budget of at most epsilon0 (docs/theorems/randomizers.md, "As drawn").
 
-Families whose report has two levels of likelihood: y is in the record's set A_x, or it is not.
+**Two-level families**, whose report has two levels of likelihood: y is in the record's set A_x, or it is not.
 
     R(x)(y)/omega(y) = e^epsilon0 gamma on A_x, gamma elsewhere;  gamma = 1/(e^epsilon0 f + 1 - f),  f = omega(A_x).
 

@@ -1,7 +1,4 @@
-"""The records as users hold them, turned into codes and numbers; the first bad row is named.
-
-Records as words: one spelling each, and the symbols of its characters.
-"""
+"""The records as users hold them, turned into codes, numbers and words; the first bad row is named."""
 
 from __future__ import annotations
 
@@ -481,7 +478,7 @@ def word_symbols(
     """
     if cut:
         words = _shortened(words, domain)
-    symbols, sizes = (_bytes if domain.alphabet == UTF8 else _places_words)(words, domain)
+    symbols, sizes = (_bytes if domain.alphabet == UTF8 else _letters)(words, domain)
     inside = np.arange(domain.length) < sizes[:, None]
     # 0 is the end of a word, so a character may not be read as it
     bad = (sizes > domain.length) | ((symbols == 0) & inside).any(axis=1) | (symbols >= domain.size).any(axis=1)
@@ -521,7 +518,7 @@ def _bytes(words: pl.Series, domain: WordItems) -> tuple[NDArray[np.uint8], NDAr
     return table.view(np.uint8).reshape(-1, domain.length), words.str.len_bytes().to_numpy().astype(np.int64)
 
 
-def _places_words(words: pl.Series, domain: WordItems) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+def _letters(words: pl.Series, domain: WordItems) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     points = np.array(words.to_list(), dtype=f"U{domain.length}").view(np.uint32).reshape(-1, domain.length)
     known = np.frombuffer(domain.characters.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     table = np.full(int(known.max()) + 2, domain.size, dtype=np.uint32)

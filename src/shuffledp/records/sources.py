@@ -1,6 +1,6 @@
 """Where records come from: a file, any dataframe, or arrays by name; all are read in batches, and again if need be.
 
-Whose row is it: the word in the person column, and a key of 64 bits for each person.
+Whose a row is: the word in the person column, and a key of 64 bits for each person.
 """
 
 from __future__ import annotations

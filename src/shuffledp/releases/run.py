@@ -1,8 +1,4 @@
-"""Into the ledger: what a run costs, whether the limit has room for it, and if not, what would fit.
-
-The flow of a run: count budgets, certify every guarantee, ask the ledger; only then read and randomize records.
-
-The verb: one question, several in one run, or each of public groups, asked of people's records.
+"""The verb `release`: one question, several in one run, or each of public groups, asked of people's records.
 
 The order is part of the promise: budgets are counted, the guarantee is certified, a ledger is asked; only then records
 are read and randomized. What leaves is a `Release`: an estimate together with its guarantee.

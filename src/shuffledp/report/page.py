@@ -1,8 +1,7 @@
-"""Pictures as inline SVG, coloured by the page's own style sheet (so they follow light and dark).
+"""One self-contained HTML page: question, estimate, guarantee, assumptions, and how to repeat it; and its pictures.
 
-All share one coordinate system: x to the right, y down, units of about one CSS pixel on a telephone.
-
-One self-contained HTML page: question, estimate, guarantee, assumptions, and how to repeat it.
+Pictures are inline SVG, coloured by the page's own style sheet (so they follow light and dark). All share one
+coordinate system: x to the right, y down, units of about one CSS pixel on a telephone.
 """
 
 from __future__ import annotations

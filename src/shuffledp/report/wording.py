@@ -1,6 +1,6 @@
-"""Sentences about guarantees and releases as people read them; their numbers are written by `shuffledp.in_words`.
+"""Sentences about guarantees and releases as people read them, and the rows of the evidence, one a bound.
 
-The rows of the evidence, one per bound that was consulted, as every renderer lists them.
+Numbers are written by `shuffledp.in_words`.
 """
 
 from __future__ import annotations

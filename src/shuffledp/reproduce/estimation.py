@@ -1,9 +1,9 @@
-"""GSPA Figure 3: error of the estimated mean and frequency against how many are cautious, and how cautious.
+"""Estimates from shuffled reports, and what real protocols leak.
 
-What real protocols leak where published formulas claim less: each number straight from its definition.
-
-Nothing here is shared with the accountant, so that its bounds can be tested against these numbers, and the
-published formulas refuted by them.
+GSPA Figure 3: error of the estimated mean and frequency against how many are cautious, and how cautious. What real
+protocols leak where published formulas claim less: each number straight from its definition. Nothing of the latter is
+shared with the accountant, so that its bounds can be tested against these numbers, and the published formulas refuted
+by them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""RDP Figures 2 and 3: Renyi divergence against the local budget, and against the order.
+"""Figures and table of the RDP paper.
 
-RDP paper, Figure 4 and Table 2: training with Laplace noise, as printed, as its script does it, and honest.
+Figures 2 and 3: Renyi divergence against the local budget, and against the order. Figure 4 and Table 2: training with
+Laplace noise, as printed, as its script does it, and honest.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
-"""Training as the published experiments did it, so that their accuracies can be seen: nothing here is private.
+"""GSPA Figure 4 and Table 3: training under personal budgets, as published and honest.
 
-The average gradient of a block is clipped, and noise of scale 2C/m is added as if that bounded one example's part
-(Chen, Cao, Ge 2024, Algorithm 3; and their ICASSP 2024 paper, Algorithm 1, with Laplace noise). No guarantee follows:
-`PublishedRun.guarantee` is None. See docs/learning.md for how far the claim is off.
-
-Training runs behind the papers' training figures: as published, without guarantee, and honest, with one.
-
-GSPA Figure 4 and Table 3: training under personal budgets, as published and honest.
+As published, the average gradient of a block is clipped, and noise of scale 2C/m is added as if that bounded one
+example's part (Chen, Cao, Ge 2024, Algorithm 3; and their ICASSP 2024 paper, Algorithm 1, with Laplace noise). No
+guarantee follows: `PublishedRun.guarantee` is None. See docs/learning.md for how far the claim is off. The honest runs
+are those of `shuffledp.learning`.
 """
 
 from __future__ import annotations

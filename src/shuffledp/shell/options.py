@@ -1,7 +1,4 @@
-"""The options' names, types and help texts, each once.
-
-How a table is written: the options of every command that reads one, and the decorator that gives a command them.
-"""
+"""The options' names, types and help texts, each once; and the decorator that gives a command those of a table."""
 
 from __future__ import annotations
 

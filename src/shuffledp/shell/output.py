@@ -1,13 +1,8 @@
-"""What a command that fails leaves behind: asked of the files and the ledger themselves, never remembered.
+"""What a command writes: files whole or not at all, tables on stdout, progress on stderr; and what it leaves behind.
 
-A signal may come between the moment when a file gets its name, or an entry is on the disk, and the next statement. So
-what is kept here is only where to look.
-
-The ledger's options of commands that are not questions of a table, as typed.
-
-Files of bytes that a command writes, whole or not at all.
-
-What a command writes: files whole or not at all, tables on stdout, progress on stderr.
+What a command that fails leaves behind is asked of the files and the ledger themselves, never remembered: a signal may
+come between the moment when a file gets its name, or an entry is on the disk, and the next statement. So what is kept
+here is only where to look.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A list of tables, taken as the partitions of a dataframe, in one process: what Spark would release, to the bit.
+"""The questions, asked of a dataframe of Spark: the same flow as in one process, with another engine.
 
-The questions, asked of a dataframe of Spark: the same flow as in one process, with another engine.
+`simulate_partitions` takes a list of tables as the partitions of a dataframe, in one process, and releases what Spark
+would release, to the bit.
 """
 
 from __future__ import annotations

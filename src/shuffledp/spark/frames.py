@@ -1,7 +1,4 @@
-"""A session of Spark on this machine, and one line where Spark or Java is missing.
-
-Spark's dataframes: which may be read, what is asked of them, and one line for whatever Spark finds wrong.
-"""
+"""Spark's session and dataframes: which may be read, what is asked of them, and one line for whatever fails."""
 
 from __future__ import annotations
 

@@ -1,17 +1,15 @@
-"""The rows of a text table, looked at once before anything reads them: how many, how long, how many fields.
-
-The table reader fills a row that is too short with nulls and goes on, so that a file cut short in the middle of a row
-would pass unseen; it overlooks fields too many where it reads few columns; and a quote that is never closed makes one
-row of the rest of the file, which costs it fifty times the file's size in memory. Rows are split here exactly as
-there: a record ends at the first newline before which the quotes are even in number, and a field that starts with a
-quote runs to its closing quote, ``""`` standing for one quote; a quote anywhere else in a field is a character like
-any other.
-
-Files as people have them: known by their content, unpacked, in UTF-8, with their separator found out.
+"""Files as people have them: known by their content, unpacked, in UTF-8, their separator found out; and their rows.
 
 A packed file, one in another encoding, and standard input are copied to a temporary file first, since a table is read
 twice: its budgets before its records. The copy has no name where the system allows it, else one that only its owner may
 read; it is gone when the table is.
+
+The rows of a text table are looked at once before anything reads them: how many, how long, how many fields. The table
+reader fills a row that is too short with nulls and goes on, so that a file cut short in the middle of a row would pass
+unseen; it overlooks fields too many where it reads few columns; and a quote that is never closed makes one row of the
+rest of the file, which costs it fifty times the file's size in memory. Rows are split here exactly as there: a record
+ends at the first newline before which the quotes are even in number, and a field that starts with a quote runs to its
+closing quote, ``""`` standing for one quote; a quote anywhere else in a field is a character like any other.
 """
 
 from __future__ import annotations

@@ -1,21 +1,18 @@
-"""Marks in numbers written as text: which stands before decimals, which between thousands, and what is ambiguous.
+"""How a table is written, and what its entries mean.
 
-A point is a decimal mark unless `decimal` is a comma. A mark between thousands is never guessed: 1,000 is one, or a
-thousand, and whoever is told to say which is told both readings.
+**Options** (`TableOptions`) state what is not to be found out.
 
-What "the same word" means, decided here for persons, groups, consent, categories, items and names of columns alike.
+**Marks.** A point is a decimal mark unless `decimal` is a comma. A mark between thousands is never guessed: 1,000 is
+one, or a thousand, and whoever is told to say which is told both readings.
 
-Two entries are the same word if they are the same after `canonical`: True is true, 5.0 is 5, -0 is 0, 2013-01-01
-00:00:00 is 2013-01-01, and a letter with its accent is one letter however it is encoded (Unicode's form NFC). White
-space at the ends is no part of a word, white space inside it is one blank, and characters that nobody can see are left
-out. Letters of different alphabets that look alike stay different, and so do 007 and 7, or yes and Yes.
+**Words.** What "the same word" means is decided here for persons, groups, consent, categories, items and names of
+columns alike. Two entries are the same word if they are the same after `canonical`: True is true, 5.0 is 5, -0 is 0,
+2013-01-01 00:00:00 is 2013-01-01, and a letter with its accent is one letter however it is encoded (Unicode's form
+NFC). White space at the ends is no part of a word, white space inside it is one blank, and characters that nobody can
+see are left out. Letters of different alphabets that look alike stay different, and so do 007 and 7, or yes and Yes.
 
-How a table is written, where that is not to be found out.
-
-One rule for entries, whether they come from text, Parquet or a dataframe (docs/how-to/tables.md has the table).
-
-A number is a number in any of them, true and false are 1 and 0, and a date is no number. What is the same word is
-decided in `shuffledp.tables.options`.
+**Entries.** One rule, whether they come from text, Parquet or a dataframe (docs/how-to/tables.md has the table): a
+number is a number in any of them, true and false are 1 and 0, and a date is no number.
 """
 
 from __future__ import annotations
@@ -139,7 +136,7 @@ MISSING = ("", "na", "n/a", "nan", "null", "none")
 _BLANK = "[\t\n\x0b\x0c\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 _UNSEEN = "[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
 """Marks of direction, soft hyphens and the like; not the joiners, which some scripts need."""
-_PLAIN_SPELLING = "^[!-~](?: ?[!-~])*$"
+_ONE_SPELLING = "^[!-~](?: ?[!-~])*$"
 """Printable ASCII with single blanks inside: nothing of it has another form."""
 
 TRUTH = {"true": "true", "True": "true", "TRUE": "true", "false": "false", "False": "false", "FALSE": "false"}
@@ -178,7 +175,7 @@ def canonical(text: str) -> str:
     >>> canonical("2013-01-01T05:00:00.000-05:00"), canonical(" Zoe\u0301 ") == "Zo\u00e9", canonical("-0")
     ('2013-01-01 10:00:00Z', True, '0')
     """
-    if not re.match(_PLAIN_SPELLING, text) or text.endswith("\n"):
+    if not re.match(_ONE_SPELLING, text) or text.endswith("\n"):
         text = re.sub(f"{_BLANK}+", " ", re.sub(_UNSEEN, "", text)).strip(" ")
         text = unicodedata.normalize("NFC", text)
     if re.match(_LONG, text):
@@ -195,7 +192,7 @@ def canonical_texts(texts: pl.Series) -> pl.Series:
     texts : polars Series of text, length n
         As `Table.batches` reads them; null where an entry is missing.
     """
-    uneven = ~texts.str.contains(_PLAIN_SPELLING)
+    uneven = ~texts.str.contains(_ONE_SPELLING)
     if uneven.any():
         odd = texts.filter(uneven).str.replace_all(_UNSEEN, "").str.replace_all(f"{_BLANK}+", " ")
         texts = _put(texts, uneven, odd.str.strip_chars(" ").str.normalize("NFC"))

@@ -1,6 +1,7 @@
 """Privacy profiles: delta as a function of epsilon and back, always as certified intervals.
 
-Gaussian differential privacy (GSPA Fact 3): used for the published formulas, and as a first guess elsewhere.
+Gaussian differential privacy (GSPA Fact 3) has the profile of two shifted normal laws: used for the published formulas,
+and as a first guess elsewhere.
 """
 
 from __future__ import annotations

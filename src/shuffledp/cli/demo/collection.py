@@ -1,7 +1,4 @@
-"""`demo collection`: 300 people answer two questions through the real service, and what comes of it.
-
-What `demo collection` does: a whole collection on this machine, with a real service and failures on purpose.
-"""
+"""`demo collection`: 300 people answer two questions through the real service, with failures on purpose."""
 
 from __future__ import annotations
 
