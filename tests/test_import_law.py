@@ -48,14 +48,11 @@ LAYERS = (
 """From left to right: a module may import from its own group and from those before it."""
 
 ACCOUNTING = (
-    ("answers",),
-    ("profiles.finite_pair",),
     ("profiles.knots",),
     ("profiles.profile",),
     ("profiles",),
     ("bound",),
     ("theorems", "published"),
-    (
     ("certify",),
     ("filter",),
     ("calibrate", "dummies_needed"),

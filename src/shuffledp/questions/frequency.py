@@ -197,7 +197,8 @@ class Frequency(Question):
 # estimate level by level (`seen="levels"`). Where the estimate stands for them its own error counts: with kappa the
 # factor of f in the first sum, the score interval of Wilson (1927) at two standard errors is centred at f_j + 2 kappa,
 # and that value is put in; it adds 2 kappa^2, of order 1/n^2, and never takes away. In the second part f is shrunk
-# towards 1/2 by the number of people whom the weights stand for (`shuffledp.questions.question`): the estimate of a share
+# towards 1/2 by the number of people whom the weights stand for (`shuffledp.questions.question`): the estimate of a
+# share
 # that two people carry is 0, 1/2 or 1, and f (1 - f) of it must not be 0. Bennett's inequality (`Estimate`) holds for
 # the assignment, too: budgets dealt to records are negatively associated (Joag-Dev and Proschan 1983) and reports rise
 # with their records, so the moment generating function is at most that of independent draws of the records, whose
