@@ -1,14 +1,24 @@
 """Budgets to guarantees: every theorem, and the one function that weighs them.
 
-Nobody outside imports below this file. Inside, one way: profiles (what a curve is), engines (how theorems are
-evaluated), bound (what a theorem is), theorems and published (one file per key), certify, search, calibrate.
+Nobody outside imports below this file. Inside, one way: profiles (what a curve is), bound (what a theorem
+is), theorems and published (one file or folder per key), certify, calibrate.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, Answer, remembered, weigh
-from shuffledp.accounting.certify import bounds, certified_uppers, certify, privacy_profile
+from shuffledp.accounting.certify import (
+    ProfileCurve,
+    bounds,
+    certified_uppers,
+    certify,
+    drawn_profile,
+    privacy_profile,
+    profile_epsilons,
+    renyi_points,
+    worst_profile,
+)
 from shuffledp.accounting.profiles.composition import ComposedProfile, SmallestProfile, compose, composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, gaussian_epsilon, remembered_by_thread
 from shuffledp.accounting.profiles.stored import StoredProfile
@@ -35,13 +45,6 @@ if TYPE_CHECKING:
         calibrate_scale,
         last_within,
     )
-    from shuffledp.accounting.certify import (
-        ProfileCurve,
-        drawn_profile,
-        profile_epsilons,
-        renyi_points,
-        worst_profile,
-    )
     from shuffledp.accounting.dummies_needed import DUMMIES_LAWS, EMPTY, DummiesNeeded, calibrate_dummies
     from shuffledp.accounting.filter import Allowance, PrivacyFilter, allowed_mu, largest_pure
     from shuffledp.accounting.profiles.domination import dominating_mu, from_dp_accounting, to_dp_accounting
@@ -58,13 +61,6 @@ _LATE = {
         "calibrate_rounds",
         "calibrate_scale",
         "last_within",
-    ),
-    "curves": (
-        "ProfileCurve",
-        "drawn_profile",
-        "profile_epsilons",
-        "renyi_points",
-        "worst_profile",
     ),
     "dummies_needed": (
         "DUMMIES_LAWS",

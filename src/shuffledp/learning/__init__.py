@@ -46,14 +46,14 @@ __all__ = [
 ]
 
 _HOME = {
-    "Digits": "idx",
+    "Digits": "inputs",
     "OrientedGradients": "features",
     "Projection": "features",
     "RoundReport": "settings",
     "Scattering": "features",
-    "ShuffledSGDClassifier": "classifier",
+    "ShuffledSGDClassifier": "training",
     "StrokeScattering": "features",
-    "TrainedModel": "models",
+    "TrainedModel": "network",
     "TrainingAccountant": "accounting",
     "TrainingGuarantee": "accounting",
     "assign_clients": "inputs",
@@ -61,12 +61,12 @@ _HOME = {
     "audit_client_swap": "audits",
     "audit_example_swap": "audits",
     "cosine_projection": "features",
-    "load_model": "models",
+    "load_model": "network",
     "print_progress": "settings",
     "public_projection": "features",
-    "read_digits": "idx",
-    "read_idx": "idx",
-    "sample_folder": "idx",
+    "read_digits": "inputs",
+    "read_idx": "inputs",
+    "sample_folder": "inputs",
 }
 
 
