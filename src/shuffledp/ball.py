@@ -34,23 +34,23 @@ MOST_COLUMNS = 64
 MOST_CELLS = 1024
 _MOST_DIGITS = 9
 MOST_ROWS = 100_000
-"""Dummies of one column beyond which a search gives up, unless it is told otherwise."""
+"""Default number of dummies of one column beyond which a search gives up."""
 _GUARD = 192
-"""Bits by which fixed-point numbers are finer than one point of the largest ball."""
+"""Number of bits by which fixed-point numbers are finer than one point of the largest ball."""
 _LARGEST_RATE = 30.0
-"""Nats: a radius of 1 is then drawn about once in 2^43 times, and weights have 64 bits."""
+"""Largest rate (nats): a radius of 1 is then drawn about once in 2^43 times, and weights have 64 bits."""
 _FARTHEST = 1000
-"""Nats for each report: a floor beyond is answered as here, where it is no smaller."""
+"""Largest epsilon (nats per report) that is evaluated; larger ones get its answer, which is no smaller."""
 _LONG = 512
-"""Beyond, a radius is not made as small as it can be: the law of a cell would be computed too often."""
+"""Largest radius that is minimised; for a larger one the law of a cell would be computed too often."""
 _TAIL = 64
-"""Where centres are made smaller, the last radius is to cost at most so small a part of delta."""
+"""Where centres are made smaller, the last radius may use at most one part of delta in this many."""
 _SHORT = 1 << 256
 _CELL = 192
-"""A cell's chances are whole numbers over 2^192."""
+"""A cell's probabilities are whole numbers over 2 to this power."""
 
 Below = Callable[[int], int]
-"""Draws a whole number uniformly from 0..n - 1."""
+"""Function that draws a whole number uniformly from 0..n - 1."""
 
 
 @dataclass(frozen=True)
@@ -352,7 +352,7 @@ class BallDummies:
         return min(once * sum(factor**i for i in range(reports)), Fraction(1))
 
     def _with_local_noise(self, factor: Fraction, kept: tuple[Fraction, ...]) -> Fraction:
-        """(B2)."""
+        """Return the bound (B2), for reports with local noise."""
         touched = chance_touched(kept) if kept else Fraction(1)
         if touched == 0:
             return Fraction(0)

@@ -231,14 +231,17 @@ def _merge(
 
 
 _FEW = 16
-"""Levels that are counted one by one rather than by sorting all users."""
+"""Largest number of levels that are counted one by one rather than by sorting all users."""
 
 
 _PROBED = 1024
 
 
 def _counted(eps: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Sort the different budgets and count each; where some users have all of few budgets, without sorting them all."""
+    """Return the different budgets, ascending, and the number of users at each.
+
+    Where a sample shows few different budgets, users are counted budget by budget, which avoids sorting all of them.
+    """
     probed = np.unique(eps[:: max(1, eps.size // _PROBED)])
     if eps.size > _PROBED and probed.size <= _FEW:
         counts = np.array([np.count_nonzero(eps == level) for level in probed], dtype=np.int64)
@@ -255,7 +258,7 @@ def _short(values: object) -> str:
 
 
 _FEW_LEVELS = 8
-"""Levels up to which comparing with each is faster than searching."""
+"""Largest number of levels for which comparing with each is faster than searching."""
 
 
 _MANY = 1 << 12

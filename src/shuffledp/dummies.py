@@ -30,7 +30,7 @@ from shuffledp.randomizers.base import HiddenByFakes
 MOST_ANSWERS = 64
 LARGEST_CENTRE = 1024
 _FINE = 60
-"""The middle of a cell has the weight 2^60."""
+"""The weight of the middle of a cell is 2 to this power."""
 
 
 class CellDummies:
@@ -444,9 +444,9 @@ class OnesLaw:
 
 
 OwnDummies = Uniform | DiscreteLaplace | OnesLaw | NormalDummies
-"""What the shuffler may add to one question by itself."""
+"""Dummies that the shuffler may add to one question alone."""
 Dummies = OwnDummies | BallDummies
-"""What the shuffler may add: to one question, or by one joint law to several."""
+"""Dummies that the shuffler may add: to one question, or by one joint law to several."""
 
 
 def check_dummies(randomizer: object, dummies: object) -> tuple[HiddenByFakes, Dummies]:

@@ -25,10 +25,10 @@ JOINERS = "\u200c\u200d"
 """The zero-width non-joiner and joiner of Persian, Indic scripts and emoji."""
 
 LONGEST_ENTRY = 80
-"""Characters of an entry that a message shows."""
+"""Largest number of characters of an entry that a message shows."""
 
 LONGEST_PATH = 200
-"""Characters of a path that a message shows."""
+"""Largest number of characters of a path that a message shows."""
 
 
 def shown(value: object) -> str:
@@ -123,7 +123,7 @@ class InvalidInput(ShuffleDPError, ValueError):
 
 
 VALUE = "\0"
-"""Where a message of `BadEntry` has the value, followed by a comma."""
+"""Placeholder, in a message of `BadEntry`, for the value, followed by a comma."""
 
 
 class BadEntry(InvalidInput):
@@ -215,7 +215,7 @@ class Refused:
 
 
 REFUSALS: tuple[type[ShuffleDPError], ...] = (InvalidInput, OutOfRegime, NotConverged)
-"""What says that a question cannot be asked in this way, and no more."""
+"""Errors that mean only that a question cannot be asked in this way."""
 
 
 def attempt(make: Callable[[], T], errors: tuple[type[ShuffleDPError], ...] = REFUSALS) -> T | Refused:
@@ -237,7 +237,7 @@ def attempt(make: Callable[[], T], errors: tuple[type[ShuffleDPError], ...] = RE
 # Results that say themselves in a line, and in a notebook in a line and a table.
 
 MOST_ROWS = 12
-"""Rows of a table in a notebook."""
+"""Largest number of rows of a table in a notebook."""
 
 
 class Told(ABC):
@@ -249,7 +249,7 @@ class Told(ABC):
 
     @abstractmethod
     def _told(self) -> str:
-        """Say the result in a line."""
+        """Return the result as one line of text."""
 
     def _rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
         """Return headings and rows of the table; no headings, no table."""
@@ -287,7 +287,7 @@ EXTRA_OF: Mapping[str, str] = {
     "pyarrow": "spark",
     "pandas": "spark",
 }
-"""The extra that brings a module."""
+"""Name of the extra that installs each module."""
 
 
 def way_to_install(extra: str) -> str:

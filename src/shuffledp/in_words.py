@@ -9,7 +9,7 @@ from shuffledp.errors import InvalidInput
 
 DIGITS = 4
 SAYS_NOTHING = "says nothing yet"
-"""Of an answer whose 95 % interval is as wide as the range."""
+"""Words for an answer whose 95 % interval is as wide as the range."""
 
 
 def up(value: float, digits: int = DIGITS) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 Progress = Callable[[float], None]
-"""Takes the share of a work that is done, from 0 to 1; it never falls."""
+"""Function called with the share of the work that is done, from 0 to 1, which never falls."""
 
 
 def steps(progress: Progress | None, costs: Sequence[float], start: float = 0.0) -> list[Progress | None]:

@@ -257,7 +257,7 @@ class Setting:
         return self == self.plain(self.budgets)
 
     def plain(self, budgets: Budgets) -> Setting:
-        """Return the same question for one plain round (see `is_plain`) of the given population."""
+        """Return this setting with another population and one plain round (see `is_plain`)."""
         return replace(
             self,
             budgets=budgets,

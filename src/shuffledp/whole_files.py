@@ -235,9 +235,9 @@ def _umask() -> int:
 
 WINDOWS = sys.platform == "win32"
 _FAR = 1 << 30
-"""Where the byte lies that stands for a file: behind all that any locked file holds."""
+"""Offset of the byte that is locked for a file, beyond the contents of any locked file."""
 _PAUSE = 0.05
-"""Seconds between two tries: `msvcrt` waits ten seconds at most, and `flock` as long as it takes."""
+"""Number of seconds between two attempts: `msvcrt` waits ten seconds at most, and `flock` as long as it takes."""
 
 
 def hold(number: int, *, wait: bool = True) -> None:

@@ -80,7 +80,7 @@ _LATE = {
         "to_dp_accounting",
     ),
 }
-"""What no certificate needs is loaded when its name is first used."""
+"""Names that no certificate needs, with their modules, which are imported when a name is first used."""
 
 __all__ = [
     "DUMMIES_LAWS",

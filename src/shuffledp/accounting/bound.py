@@ -36,7 +36,10 @@ class AmplificationBound(ABC):
     kind: ClassVar[Kind]
     reference: ClassVar[str]
     enters_bracket: ClassVar[bool] = True
-    """Whether `certify` may take its number; published bounds that are only repeated here may not."""
+    """Whether `certify` may use the bound in its interval.
+
+    Published bounds that are only repeated here may not be used.
+    """
 
     @abstractmethod
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:

@@ -32,7 +32,7 @@ from shuffledp.setting import Seen, Setting
 # nothing is claimed of a candidate that was not evaluated itself.
 
 _NEAR = 0.2
-"""The logarithm of how far above the wanted one a computed delta may be whose epsilon is within."""
+"""Largest log(computed delta/wanted delta) at which the search takes the epsilon as within reach."""
 
 
 @dataclass(frozen=True)
@@ -216,9 +216,9 @@ def _rounded_up(budgets: Budgets, factor: float) -> NDArray[np.int64]:
 LARGEST_N = 10**12
 MOST_ROUNDS = 10**12
 _GRID = 5e-7
-"""Factors of budgets are searched on the powers of 1 + 5e-7."""
+"""Factors of budgets are searched among the powers of 1 plus this number."""
 _STRIDE = 1 << 17
-"""The first factor tried is 7 % away."""
+"""Number of grid steps to the first factor tried, which is 7 % away."""
 
 
 @dataclass(frozen=True, repr=False)

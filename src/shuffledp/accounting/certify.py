@@ -48,7 +48,7 @@ from shuffledp.setting import Evidence, Guarantee, Kind, LevelGuarantee, Setting
 _FIRST_OVER_ROUNDS = {
     key: at for at, key in enumerate(("count", "linked", "approximate", "blanket", "clones"), start=1)
 }
-"""Bounds that are asked after the others, in this order: the earlier is the cheaper or usually the smaller one."""
+"""Bounds that are evaluated after the others, in this order: cheaper ones, or usually smaller ones, first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ def weigh_levels(
 
 
 RENAMED = {"levels": "clones", "rr-exact": "count-exact"}
-"""Keys of 0.2.0 that are answered under another name, one version longer."""
+"""Names of bounds in version 0.2.0 and their present names; the old ones are still accepted for one version."""
 
 
 class Keyed(Mapping[str, AmplificationBound]):
@@ -490,14 +490,14 @@ ORDERS: tuple[float, ...] = (
     *(1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 14.0, 16.0),
     *(20.0, 24.0, 28.0, 32.0, 40.0, 48.0, 64.0, 128.0, 256.0),
 )
-"""Renyi orders that are written: dense where conversions to (epsilon, delta) usually have their best order."""
+"""Renyi orders of a written curve: dense where conversions to (epsilon, delta) usually have their best order."""
 
 
 GSPA = "gspa"
 DRAWN = 17
-"""Points of a drawn privacy profile."""
+"""Number of points of a drawn privacy profile."""
 DEPTH = 1e-3
-"""The drawn profile falls a thousand times further than the delta asked for."""
+"""Ratio of the smallest delta of a drawn profile to the requested delta."""
 
 
 @dataclass(frozen=True)

@@ -47,15 +47,15 @@ from shuffledp.numerics.interval import Interval
 from shuffledp.randomizers.base import HiddenByFakes
 
 MOST = 100_000
-"""Dummies of one question beyond which a search gives up, unless it is told otherwise."""
+"""Default number of dummies of one question beyond which a search gives up."""
 MOST_QUESTIONS = 32
 DUMMIES_LAWS = ("uniform", "laplace", "ball", "normal")
 _BACKED = (0.0, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03)
 """Shares by which the ratio of a discrete Laplace law is backed off from the steepest one, in its logarithm."""
 _SHARES = 16
-"""Shares of the promises that a question of several may have: so many to a factor of 2."""
+"""Number of shares of the promises per factor of 2 among which a search divides them between questions."""
 EMPTY = 16
-"""Empty cells under a normal law may cost one in so many of delta."""
+"""Empty cells under a normal law may use at most one part of delta in this many."""
 
 Promises = tuple[tuple[float, float], ...]
 

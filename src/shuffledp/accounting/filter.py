@@ -33,11 +33,11 @@ from shuffledp.numerics.gaussian_tail import largest_shift, normal_divergence
 from shuffledp.setting import Guarantee
 
 _LARGEST_MU = 1000.0
-"""Larger limits protect nothing."""
+"""Largest limit on mu that is accepted; larger ones protect nobody."""
 _SHARE_OF_DELTA = 0.01
-"""Of a target's delta, what all rounds together may reveal outright."""
+"""Share of a target's delta that is the probability, over all rounds, of revealing a record."""
 _USUAL_ROUNDS = 100
-"""So many rounds have an equal share if nothing else is said."""
+"""Default number of rounds among which that probability is divided equally."""
 
 
 @dataclass(frozen=True)

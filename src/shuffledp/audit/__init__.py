@@ -1,4 +1,4 @@
-"""Audits: attacks that bind epsilon from below, on a randomizer or on a whole shuffled collection."""
+"""Audits: attacks that give lower bounds on epsilon, for a randomizer or for a whole shuffled collection."""
 
 from __future__ import annotations
 

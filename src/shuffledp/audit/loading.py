@@ -1,4 +1,4 @@
-"""What can be attacked: our families, a Python function, a function in a file, an external command."""
+"""The subjects of audits: this library's families, a Python function, a function in a file, an external command."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from shuffledp.randomizers.base import FrequencyOracle
 
 COMMAND = "command:"
 COMMAND_SECONDS = 600.0
-"""Time a command may take for one call."""
+"""Number of seconds that a command may take for one call."""
 _GROUP = 48  # powers of two whose sums a double holds exactly, with room to spare
 
 
 @runtime_checkable
 class Runnable(Protocol):
-    """A family of ours that can be run."""
+    """A randomizer family of this library."""
 
     @property
     def name(self) -> str:
@@ -43,7 +43,7 @@ class Runnable(Protocol):
 
 @runtime_checkable
 class VectorFamily(Protocol):
-    """A family of ours over vectors of bounded norm."""
+    """A randomizer family of this library for vectors of bounded norm."""
 
     @property
     def dimension(self) -> int:
@@ -56,12 +56,12 @@ class VectorFamily(Protocol):
         ...
 
     def values(self, reports: NDArray[Any]) -> NDArray[Any]:
-        """Return the vector that each report stands for, shape (n, dimension)."""
+        """Return the vector that each report encodes, shape (n, dimension)."""
         ...
 
 
 Subjectable = Runnable | Callable[..., Any] | str
-"""What `audit_randomizer` takes."""
+"""The types of randomizers that `audit_randomizer` accepts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +71,13 @@ class Subject:
     Parameters
     ----------
     name : str
-        For messages.
+        Name for messages.
     call : callable
-        (records, random) -> reports as returned.
+        Function of (records, random) that returns the reports.
     records : tuple
         Records to try; the attack looks for the worst pair among them.
     reading : callable, optional
-        What a report says of a record (see `shuffledp.audit.scores.Reading`), where it is known.
+        How strongly a report indicates a record (see `shuffledp.audit.scores.Reading`), where it is known.
     costly : bool
         Whether a call takes long, however few its rows, as starting a program does.
     """
@@ -89,14 +89,14 @@ class Subject:
     costly: bool = False
 
     def draw(self, labels: NDArray[np.int64], random: Randomness, like: Reports | None = None) -> Reports:
-        """Call the randomizer once, user i holding the record of index labels[i].
+        """Return the reports of one call, user i holding the record of index labels[i].
 
         Parameters
         ----------
         labels : ndarray of int, shape (n,)
             Indices of records.
         random : Randomness
-            Where the noise comes from.
+            Source of the noise.
         like : Reports, optional
             See `read_reports`.
 
@@ -112,23 +112,23 @@ class Subject:
 def subject(
     randomizer: Subjectable, epsilon0: float, delta0: float, records: Sequence[Any] | None, reading: Reading | None
 ) -> Subject:
-    """Make a randomizer callable in one way.
+    """Return a randomizer of any accepted type in the common form of a subject.
 
     Parameters
     ----------
-    randomizer : family of ours, callable, or str
+    randomizer : family of this library, callable, or str
         See `shuffledp.audit.audit_randomizer`.
     epsilon0, delta0 : float
         The budget at which a family is run.
     records : sequence, optional
-        At least two different records; a family has some of its own, and others are tried with 0 and 1.
+        At least two different records; by default a few of the family's, and 0 and 1 for others.
     reading : callable, optional
         See `Subject`.
 
     Raises
     ------
     InvalidInput
-        If there is nothing to run, or fewer than two different records.
+        If the randomizer cannot be run, or there are fewer than two different records.
     """
     if isinstance(randomizer, str):
         return _checked(_from_text(randomizer, reading), records)
@@ -172,7 +172,7 @@ def _family(family: Runnable, epsilon0: float, delta0: float, reading: Reading |
 
 
 def family_records(family: Any) -> tuple[Any, ...]:
-    """Return records of a family of ours that are worth trying.
+    """Return records of a family that are worth trying.
 
     They are a few categories, the ends and the middle of a range, or two vectors.
     """
@@ -188,12 +188,15 @@ def family_records(family: Any) -> tuple[Any, ...]:
 
 
 def _vector_reading(family: VectorFamily) -> Reading:
-    """Inner product of the vector that a report stands for with the record."""
+    """Return a reading: the inner product of the vector that a report encodes with the record."""
     return lambda reports, record: np.asarray(family.values(reports), dtype=np.float64) @ np.asarray(record)
 
 
 def _support_reading(family: FrequencyOracle) -> Reading:
-    """Whether a report supports a category: weights that are powers of two tell a whole group's answers at once."""
+    """Return a reading: whether a report supports a category.
+
+    Weights that are powers of two give the result for a whole group of categories at once.
+    """
 
     def reading(reports: NDArray[Any], record: Any) -> FloatArray:
         found = np.empty(len(reports))
@@ -308,7 +311,7 @@ def _counted(records: int) -> str:
 
 
 def _parsed(lines: list[str]) -> Printed:
-    """Numbers, rows of numbers separated by commas or blanks, or words."""
+    """Return printed lines as numbers, rows of numbers separated by commas or blanks, or words."""
     rows = [line.replace(",", " ").split() for line in lines]
     try:
         table = np.array([[float(cell) for cell in row] for row in rows])

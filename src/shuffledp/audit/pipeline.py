@@ -1,4 +1,4 @@
-"""Attack on a whole shuffled collection, against its central claim."""
+"""An attack on a whole shuffled collection, against its claimed central epsilon."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _AS_GOOD = 0.02  # powers are estimates; scores that are quicker to compute come
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """The victim and everybody else.
+    """The users of a collection: the victim (the user under attack) and everybody else.
 
     Parameters
     ----------
     victim : Subject
-        Her randomizer.
+        The victim's randomizer.
     levels : tuple of Subject
         The others' randomizers, one per level, with the same records.
     counts : tuple of int
-        How many others each level has.
+        Number of others at each level.
     """
 
     victim: Subject
@@ -52,15 +52,15 @@ class Crowd:
 
     @property
     def n(self) -> int:
-        """Number of users, the victim (the user under attack) included."""
+        """Number of users, including the victim."""
         return 1 + sum(self.counts)
 
 
 @dataclass(frozen=True, eq=False)
 class CrowdAttack:
-    """A score of the multiset of reports: every report's own weight, added.
+    """A score of the multiset of reports: the sum of a weight for each report.
 
-    For reports of one law q but for the victim's, of law p0 or p1, the likelihood ratio of a multiset is that of the
+    If the others' reports have the law q and the victim's p0 or p1, the likelihood ratio of a multiset is that of the
     sums of p0/q and p1/q over its reports; their difference is what is added here.
 
     Parameters
@@ -72,9 +72,9 @@ class CrowdAttack:
     score : Score
         Reading of one report.
     edges, weights : ndarray
-        What a report adds: weights[number of edges up to its score].
+        The weight of a report is weights[number of edges up to its score].
     power : float
-        Distance of the two worlds in standard deviations, on fresh reports.
+        Distance of the score's means under the two records in standard deviations, on fresh reports.
     """
 
     records: tuple[int, int]
@@ -85,22 +85,22 @@ class CrowdAttack:
     power: float
 
     def added(self, reports: Reports) -> FloatArray:
-        """Return what each report adds to the score."""
+        """Return the weight of each report in the score."""
         return self.weights[np.searchsorted(self.edges, self.score.values(reports), side="right")]
 
     def draw(self, crowd: Crowd, record: int, runs: int, random: Randomness) -> FloatArray:
-        """Scores of so many collections, each drawn anew through the randomizer, user by user.
+        """Return the scores of simulated collections, shape (runs,), drawn through the randomizer user by user.
 
         Parameters
         ----------
         crowd : Crowd
-            Who takes part.
+            The users.
         record : {0, 1}
             Which of the two records the victim holds.
         runs : int
-            How many.
+            Number of collections.
         random : Randomness
-            Where the noise comes from.
+            Source of the noise.
         """
         found = self.added(crowd.victim.draw(np.full(runs, self.records[record]), random))
         for level, count in zip(crowd.levels, crowd.counts, strict=True):
@@ -113,14 +113,14 @@ class CrowdAttack:
 
 
 def choose_crowd_attack(crowd: Crowd, random: Randomness) -> CrowdAttack:
-    """Learn what a report should add to the score, for the victim's records and the others' record that tell most.
+    """Learn the weights of reports, for the victim's pair of records and the others' record that are easiest to attack.
 
     Parameters
     ----------
     crowd : Crowd
-        Who takes part.
+        The users.
     random : Randomness
-        Where the noise comes from.
+        Source of the noise.
     """
     records = range(len(crowd.victim.records))
     mine = {i: [crowd.victim.draw(np.full(_FIT, i), random) for _ in range(2)] for i in records}
@@ -144,7 +144,7 @@ def choose_crowd_attack(crowd: Crowd, random: Randomness) -> CrowdAttack:
 
 
 def _others(crowd: Crowd, held: int, random: Randomness) -> tuple[FloatArray, Reports]:
-    """Return a sample of the others' reports, each with the number of users it stands for."""
+    """Return a sample of the others' reports, each with the number of users that it represents."""
     levels, counts = (crowd.levels, crowd.counts) if crowd.levels else ((crowd.victim,), (1,))  # she may be alone
     each = max(_FIT // len(levels), 200)
     parts = [level.draw(np.full(each, held), random) for level in levels]
@@ -160,10 +160,7 @@ def _edges(values: FloatArray) -> FloatArray:
 
 
 def _weigh(values: list[FloatArray], edges: FloatArray, stands: list[FloatArray], n: int) -> tuple[FloatArray, float]:
-    """Return what a cell adds, (p0 - p1)/q, from the first samples.
-
-    The other samples tell how well that separates the worlds.
-    """
+    """Return the weight of a cell, (p0 - p1)/q, from the first samples, and its power on the other samples."""
     size = edges.size + 1
     place = [np.searchsorted(edges, part, side="right") for part in values]
     share = [(np.bincount(place[i], minlength=size) + 0.5) / (values[i].size + 0.5 * size) for i in range(4)]
@@ -187,22 +184,22 @@ _COUNT = "the number of reports {}, the others holding record {}"
 
 @dataclass(frozen=True, eq=False)
 class CountAttack:
-    """A collection seen as counts of a few kinds of reports, weighted and added.
+    """A collection reduced to counts of a few kinds of reports, with a weighted sum as the score.
 
     Parameters
     ----------
     victim : ndarray, shape (2, kinds)
-        Chances of each kind of the victim's report, under her first and her second record.
+        Probabilities of each kind of the victim's report, under the victim's first and second record.
     others : ndarray, shape (levels, kinds)
-        Chances of each kind of the others' reports.
+        Probabilities of each kind of the others' reports.
     counts : ndarray of int, shape (levels,)
-        Number of other users.
+        Number of other users at each level.
     weights : ndarray, shape (kinds,)
-        What each kind adds to the score.
+        Weight of each kind in the score.
     records : (str, str)
         The victim's two records.
     attack : str
-        What is counted, in words.
+        Words for what is counted.
     """
 
     victim: FloatArray
@@ -213,16 +210,16 @@ class CountAttack:
     attack: str
 
     def draw(self, record: int, runs: int, source: np.random.Generator) -> FloatArray:
-        """Scores of so many runs, independent of each other.
+        """Return the scores of independent simulated collections, shape (runs,).
 
         Parameters
         ----------
         record : {0, 1}
             Which of the two records the victim holds.
         runs : int
-            How many.
+            Number of collections.
         source : numpy.random.Generator
-            Where the counts come from.
+            Source of the counts.
         """
         found = np.empty(runs)
         for start in range(0, runs, _DRAWN_AT_ONCE):
@@ -235,7 +232,7 @@ class CountAttack:
 
 
 def count_attacks(law: AnyLaw, budgets: Budgets, delta: float, runs: int, alpha: float) -> list[CountAttack]:
-    """Lay out the counting attacks on a stated law, the victim holding the largest budget.
+    """Return the counting attacks on a stated law, with a victim of the largest budget.
 
     Parameters
     ----------
@@ -244,14 +241,14 @@ def count_attacks(law: AnyLaw, budgets: Budgets, delta: float, runs: int, alpha:
     budgets : Budgets
         The population.
     delta, alpha : float
-        Central delta and chance of a false alarm, to choose a window by.
+        Central delta and probability of a false alarm, used to choose a window.
     runs : int
-        Runs of each record that will judge, to choose a window by.
+        Number of collections for each record that judge, used to choose a window.
 
     Raises
     ------
     InvalidInput
-        If the law states nothing that can be counted.
+        If the law states no kinds of reports that can be counted.
     """
     counts = budgets.counts.copy()
     counts[-1] -= 1
@@ -284,7 +281,7 @@ def count_attacks(law: AnyLaw, budgets: Budgets, delta: float, runs: int, alpha:
 
 
 def _normed(chances: FloatArray) -> FloatArray:
-    """Rows that add to 1 for the sampler; they do so up to rounding already."""
+    """Return rows normalised to sum to 1 for the sampler; they do so already up to rounding."""
     return chances / chances.sum(axis=1, keepdims=True)
 
 
@@ -296,9 +293,9 @@ def _window(
     runs: int,
     alpha: float,
 ) -> CountAttack:
-    """Count the reports in one interval around 0, the others holding 1: the interval of best prospects.
+    """Return the attack that counts reports in the best interval around 0, the others holding 1.
 
-    Prospects are rough (a binomial for the others' count): they choose, they do not judge.
+    The interval is chosen by a rough prediction (a binomial for the others' count), which does not judge it.
     """
     own = float(law.scale(budgets.epsilons[-1], budgets.deltas[-1]))
     scales = law.scale(company[0], company[1])
@@ -334,7 +331,7 @@ def _laplace_cdf(z: FloatArray) -> FloatArray:
 FEWEST_RUNS = 400
 COUNT_RUNS = 4_000_000
 _REPORTS = 20_000_000
-"""Reports drawn by default, as runs times users."""
+"""Default number of reports drawn: runs times users."""
 _MOST_REPORTS = 20_000_000_000
 _MOST_DRAWS = 1_000_000_000
 
@@ -353,17 +350,17 @@ def audit_pipeline(
     score: Reading | None = None,
     random: Randomness | None = None,
 ) -> AuditResult:
-    """Attack a shuffled collection: whether the multiset of reports tells what one user's record was.
+    """Attack a shuffled collection: test whether the multiset of reports reveals one user's record.
 
-    Many collections are simulated, half of them with the victim's first record and half with her second; the attacker
+    Many collections are simulated, half of them with the victim's first record and half with the second; the attacker
     knows all other records. The score of a multiset is a sum over its reports (a count, or a likelihood score learned
     beforehand). Half of the collections choose the threshold, the other half judge it: Clopper-Pearson limits of both
-    chances, together wrong with chance at most 1 - confidence. The victim is a user of the largest budget.
+    probabilities, together wrong with probability at most 1 - confidence. The victim is a user of the largest budget.
 
     Parameters
     ----------
-    randomizer : family of ours, callable, or str
-        As for `audit_randomizer`; a function or a command has one budget, whatever it is called with.
+    randomizer : family of this library, callable, or str
+        As for `audit_randomizer`; a function or a command has one budget only.
     budgets : Budgets
         The population, the victim among them.
     delta : float
@@ -371,21 +368,21 @@ def audit_pipeline(
     seen : {"reports", "levels"}
         What the attacker sees (see `Setting`); with "levels", the victim's level is attacked by itself.
     claimed_epsilon : float, optional
-        The central claim, nats; by default what `certify` promises the whole population.
+        The claimed central epsilon, nats; by default the one that `certify` gives for the whole population.
     counts : bool
         Draw the counts of reports from the family's *stated law*, level by level, instead of running the randomizer for
-        every user: millions of collections instead of thousands, but it is the claim that is attacked, not the sampler.
+        every user: millions of collections instead of thousands, but this tests the claim, not the sampler.
     records : sequence, optional
         Records to try; by default a few of the family's. Not with ``counts``.
     trials : int, optional
-        Collections simulated, at least 400. By default so many that 2e7 reports are drawn, but from 1,000 to 100,000;
+        Number of simulated collections, at least 400. By default for 2e7 reports in all, but from 1,000 to 100,000;
         4,000,000 with ``counts``.
     confidence : float
-        In (0, 1): a true claim is called violated with chance at most 1 - confidence; default 0.999.
+        In (0, 1): a true claim is called violated with probability at most 1 - confidence; default 0.999.
     score : callable, optional
         As for `audit_randomizer`. Not with ``counts``.
     random : Randomness, optional
-        Secure by default.
+        Source of randomness; secure by default.
 
     Returns
     -------

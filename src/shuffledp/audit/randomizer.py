@@ -31,7 +31,7 @@ from shuffledp.numerics.randomness import Randomness, secure_random
 
 Labels = NDArray[np.int64]
 ALIKE = ("two users of the same record", "two users of different records")
-"""What an event of two users' reports tells apart."""
+"""The two cases that an event of two users' reports distinguishes."""
 _CELLS = 8
 
 
@@ -42,16 +42,16 @@ class Sequence:
     Parameters
     ----------
     reports : Reports
-        All of them.
+        All reports.
     labels : ndarray of int, shape (n,)
-        Which record each user held.
+        Index of the record that each user held.
     """
 
     reports: Reports
     labels: Labels
 
     def pairs(self, lag: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Victims and bystanders `lag` places further on; no user is in two pairs."""
+        """Return the positions of victims, and of other users `lag` positions later; no user is in two pairs."""
         victims = np.arange(self.labels.size - lag)
         victims = victims[victims % (2 * lag) < lag]
         return victims, victims + lag
@@ -60,7 +60,7 @@ class Sequence:
 def draw_calls(
     attacked: Subject, held: tuple[int, ...], size: int, calls: int, random: Randomness, like: Reports | None = None
 ) -> Sequence:
-    """Call the randomizer `calls` times with `size` users, each holding a random one of these records.
+    """Return the reports of `calls` calls with `size` users each, every user holding a random one of the records.
 
     Parameters
     ----------
@@ -69,9 +69,9 @@ def draw_calls(
     held : tuple of int
         Indices of the records; all records are known to the attacker.
     size, calls : int
-        Users of a call, and number of calls.
+        Number of users in a call, and number of calls.
     random : Randomness
-        Where records and noise come from.
+        Source of records and noise.
     like : Reports, optional
         Reports of earlier calls, with which these will be compared; by default those of the first call here.
     """
@@ -88,14 +88,14 @@ PairValues = Callable[[Sequence, int], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class PairAttack:
-    """An event of two users' reports, chosen before it is judged.
+    """An event of two users' reports, chosen on other reports than those that judge it.
 
     Parameters
     ----------
     lag : int
-        How many places apart the two users are.
+        Distance of the two users' positions.
     batch : int
-        Users in a call.
+        Number of users in a call.
     values : callable
         (Sequence, lag) -> the score of each pair.
     name : str
@@ -103,7 +103,7 @@ class PairAttack:
     cut : Cut
         The event.
     estimate : float
-        The limit of epsilon on the data that chose it.
+        The lower limit of epsilon on the data that chose it.
     """
 
     lag: int
@@ -114,12 +114,12 @@ class PairAttack:
     estimate: float
 
     def limit(self, judge: Sequence, delta: float, alpha: float) -> tuple[float, Hits]:
-        """Bind epsilon from below on fresh reports; see `Cut.limit`."""
+        """Return a lower limit of epsilon, and the hits, on fresh reports; see `Cut.limit`."""
         return self.cut.limit(split(judge, self.lag, self.values), delta, alpha)
 
     @property
     def attack(self) -> str:
-        """Description, in words, of what the attack compares."""
+        """Words for what the attack compares."""
         calls, rest = divmod(self.lag, self.batch)
         if calls and not rest:
             return f"the reports of one place in two calls ({calls} apart)"
@@ -127,12 +127,12 @@ class PairAttack:
 
     @property
     def event(self) -> str:
-        """The event, in words for a person."""
+        """The event in words, for people to read."""
         return f"{self.name} {self.cut.words}"
 
 
 def split(data: Sequence, lag: int, values: PairValues) -> tuple[FloatArray, FloatArray]:
-    """Scores of the pairs whose records are alike, and of those whose records differ."""
+    """Return the scores of the pairs with equal records, and of those with different records."""
     victims, others = data.pairs(lag)
     scores = values(data, lag)
     alike = data.labels[victims] == data.labels[others]
@@ -140,14 +140,14 @@ def split(data: Sequence, lag: int, values: PairValues) -> tuple[FloatArray, Flo
 
 
 def choose_pair_attack(fit: Sequence, choose: Sequence, batch: int, delta: float, alpha: float) -> PairAttack:
-    """Find two places whose reports tell most of each other, and the event that shows it.
+    """Return the pair of positions whose reports depend most on each other, with an event that shows it.
 
     Parameters
     ----------
     fit, choose : Sequence
         Two independent runs: the first suggests lags and learns scores, the second chooses among them.
     batch : int
-        Users in a call.
+        Number of users in a call.
     delta, alpha : float
         As for `epsilon_limit`.
     """
@@ -161,7 +161,7 @@ def choose_pair_attack(fit: Sequence, choose: Sequence, batch: int, delta: float
 
 
 def _lags(data: Sequence, batch: int) -> list[int]:
-    """Neighbours, the same place in the next call, and the lag of largest correlation among users of one record."""
+    """Return lags to try: neighbours, the same position in the next call, and the lag of largest correlation."""
     n = data.labels.size
     strength = np.zeros(n // 2)
     numbers = _ranks(data.reports)
@@ -176,13 +176,13 @@ def _lags(data: Sequence, batch: int) -> list[int]:
 
 
 def _ranks(reports: Reports) -> FloatArray:
-    """One number per report, the same for equal reports: its rank, or a hash where it is no number."""
+    """Return one number per report, equal for equal reports: its rank, or a hash where it is no number."""
     source = reports.columns[:, 0] if reports.columns.shape[1] == 1 else reports.keys
     return np.unique(source, return_inverse=True)[1].astype(np.float64)
 
 
 def _distance(data: Sequence, lag: int) -> FloatArray:
-    """Distance of two numbers; number of columns in which two rows differ; 0 or 1 for words."""
+    """Return the distance of each pair: of two numbers, of two rows (differing columns), of two words (0 or 1)."""
     victims, others = data.pairs(lag)
     columns = data.reports.columns
     if columns.shape[1] == 0:
@@ -193,7 +193,7 @@ def _distance(data: Sequence, lag: int) -> FloatArray:
 
 
 def _joint(fit: Sequence, lag: int) -> PairValues:
-    """Likelihood ratio of (cell of one report, cell of the other, the other's record), few cells each, from counts."""
+    """Return a score: the likelihood ratio, from counts, of cells of both reports and the other user's record."""
     source = _ranks_source(fit.reports)
     distinct = np.unique(source)
     if distinct.size > _CELLS:
@@ -214,7 +214,7 @@ def _joint(fit: Sequence, lag: int) -> PairValues:
 
 
 def _ranks_source(reports: Reports) -> FloatArray:
-    """Numbers as they are, other reports by their hash: the same scale in every run."""
+    """Return numbers as they are and other reports as hashes, on the same scale in every run."""
     if reports.columns.shape[1] == 1:
         return reports.columns[:, 0].astype(np.float64)
     return reports.keys.astype(np.float64)
@@ -226,20 +226,20 @@ def _ranks_source(reports: Reports) -> FloatArray:
 # that did not fill a block. Such rows drown among the others, so reports of one place are looked at by themselves.
 
 _FEWEST = 4
-"""Reports of each record that a place must have before it is looked at."""
+"""Smallest number of reports of each record with which a position is considered."""
 _MOST_SUSPECT = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """Reports, each with the call it came from.
+    """Reports with their positions in the calls from which they came.
 
     Parameters
     ----------
     data : Sequence
         The reports with their users' records, in the order in which they were drawn.
     sizes, rows : ndarray of int, shape (n,)
-        Rows of the report's call, and the report's own row in it, counted from 0.
+        Number of rows of the report's call, and the report's own row in it, counted from 0.
     """
 
     data: Sequence
@@ -248,7 +248,7 @@ class Placed:
 
     @classmethod
     def of(cls, data: Sequence, size: int) -> Placed:
-        """Return the reports of calls that all had `size` rows."""
+        """Return the reports of calls of `size` rows each."""
         n = data.labels.size
         return cls(data, np.full(n, size), np.arange(n) % size)
 
@@ -261,27 +261,27 @@ class Placed:
 
     @property
     def hundredths(self) -> NDArray[np.int64]:
-        """In which hundredth of its call each report stands, from 0 to 99."""
+        """Return the hundredth of its call in which each report is, from 0 to 99."""
         return self.rows * 100 // self.sizes
 
     def split(
         self, inside: NDArray[np.bool_], scores: FloatArray, pair: tuple[int, int]
     ) -> tuple[FloatArray, FloatArray]:
-        """Scores of the reports inside, of users with the first and with the second record of the pair."""
+        """Return the scores of the selected reports of users with the first, and with the second record of the pair."""
         first, second = (scores[inside & (self.data.labels == label)] for label in pair)
         return first, second
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Some rows of some calls.
+    """A set of positions in calls.
 
     Parameters
     ----------
     words : str
-        Which, to stand after "in"; empty for all.
+        Words for the positions, after "in"; empty for all positions.
     holds : callable
-        Placed -> whether each report stands there, shape (n,).
+        Function of a `Placed` that returns whether each report is at such a position, shape (n,).
     """
 
     words: str
@@ -290,18 +290,18 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class PlaceAttack:
-    """An event of one report at one place, chosen before it is judged.
+    """An event of one report at some positions, chosen on other reports than those that judge it.
 
     Parameters
     ----------
     place : Place
-        Where the report stands.
+        Positions of the report.
     pair : (int, int)
         Indices of the two records.
     score, cut
         The event.
     estimate : float
-        Its limit on the data that chose it.
+        Its lower limit of epsilon on the data that chose it.
     """
 
     place: Place
@@ -311,18 +311,18 @@ class PlaceAttack:
     estimate: float
 
     def limit(self, judge: Placed, delta: float, alpha: float) -> tuple[float, Hits]:
-        """Bind epsilon from below on fresh reports; see `Cut.limit`."""
+        """Return a lower limit of epsilon, and the hits, on fresh reports; see `Cut.limit`."""
         scores = self.score.read(judge.data.reports)
         return self.cut.limit(judge.split(self.place.holds(judge), scores, self.pair), delta, alpha)
 
     @property
     def attack(self) -> str:
-        """Description, in words, of what the attack looks at."""
+        """Words for what the attack looks at."""
         return self.score.attack + self._where
 
     @property
     def event(self) -> str:
-        """The event, in words for a person."""
+        """The event in words, for people to read."""
         return self.score.words(self.cut) + self._where
 
     @property
@@ -331,17 +331,17 @@ class PlaceAttack:
 
 
 def every_call(words: str = "") -> Place:
-    """All rows; without words where that needs no mention."""
+    """Return all positions, described by the given words."""
     return Place(words, lambda placed: np.ones(placed.rows.size, dtype=np.bool_))
 
 
 def calls_of(size: int) -> Place:
-    """All rows of the calls of one size."""
+    """Return all positions in calls of one size."""
     return Place(f"a call with {size} row{'' if size == 1 else 's'}", lambda placed: placed.sizes == size)
 
 
 def row_of(size: int, row: int) -> Place:
-    """One row of the calls of one size, counted from 0."""
+    """Return one row, counted from 0, in calls of one size."""
     words = f"row {row + 1} of a call with {size} rows"
     return Place(words, lambda placed: (placed.sizes == size) & (placed.rows == row))
 
@@ -357,21 +357,21 @@ def last_row(words: str) -> Place:
 
 
 def hundredth(which: int) -> Place:
-    """One hundredth of the rows of every call, counted from 0."""
+    """Return one hundredth of the rows of every call, counted from 0."""
     words = {0: "the first 1 % of a call's rows", 99: "the last 1 % of a call's rows"}
     usual = f"the rows from {which} % to {which + 1} % of a call"
     return Place(words.get(which, usual), lambda placed: placed.hundredths == which)
 
 
 def suspect_hundredths(fit: Placed, scores: list[Score], pair: tuple[int, int]) -> list[Place]:
-    """Return the first and the last hundredth, and for each score those that separate the two records best.
+    """Return the first and last hundredth of a call, and for each score those that separate the two records best.
 
     Parameters
     ----------
     fit : Placed
-        Reports that will neither choose nor judge.
+        Reports that are used neither to choose nor to judge.
     scores : list of Score
-        Scores that tell the records of the pair apart.
+        Scores that distinguish the records of the pair.
     pair : (int, int)
         Indices of the two records.
     """
@@ -380,7 +380,7 @@ def suspect_hundredths(fit: Placed, scores: list[Score], pair: tuple[int, int]) 
 
 
 def suspect_rows(fit: Placed, size: int, scores: list[Score], pair: tuple[int, int]) -> list[Place]:
-    """For each score the rows that separate the two records best, in calls that all have `size` rows.
+    """Return, for each score, the rows that separate the two records best in calls of `size` rows each.
 
     Parameters
     ----------
@@ -393,7 +393,7 @@ def suspect_rows(fit: Placed, size: int, scores: list[Score], pair: tuple[int, i
 
 
 def _suspects(data: Sequence, cells: NDArray[np.int64], scores: list[Score], pair: tuple[int, int]) -> set[int]:
-    """For each score the cells in which its means under the two records differ most."""
+    """Return, for each score, the cells in which its means under the two records differ most."""
     most = int(cells.max()) + 1
     labelled = [data.labels == label for label in pair]
     counts = [np.maximum(np.bincount(cells[mine], minlength=most), 1) for mine in labelled]
@@ -409,18 +409,18 @@ def _suspects(data: Sequence, cells: NDArray[np.int64], scores: list[Score], pai
 def choose_place(
     places: list[Place], scores: list[Score], pair: tuple[int, int], choose: Placed, delta: float, alpha: float
 ) -> PlaceAttack | None:
-    """Find the place, the score and the event whose limit is largest; None if no place has enough reports.
+    """Return positions, score and event with the largest limit; None if no positions have enough reports.
 
     Parameters
     ----------
     places : list of Place
-        Where to look.
+        Positions to try.
     scores : list of Score
-        Scores that tell the records of the pair apart, learned from other reports.
+        Scores that distinguish the records of the pair, learned from other reports.
     pair : (int, int)
         Indices of the two records.
     choose : Placed
-        Reports that will not judge.
+        Reports that are not used to judge.
     delta, alpha : float
         As for `epsilon_limit`.
     """
@@ -439,25 +439,25 @@ def choose_place(
 
 
 CALLS = {1: 640, 2: 192, 17: 256}
-"""Rows of a small call, and how many such calls a function or family gets at 200,000 trials."""
+"""Number of small calls at 200,000 trials, by their number of rows, for a function or family."""
 COSTLY_CALLS = {1: 128, 2: 16, 17: 16}
-"""The same for a program, which is started for every call."""
+"""The same numbers for a program, which is started for every call."""
 FEWEST = 1 / 4
-"""Share of them that is made however few trials are asked for."""
+"""Share of these calls that is made even if very few trials are requested."""
 _TRIALS = 200_000
 _SHARES = (1 / 8, 1 / 4, 5 / 8)
-"""Shares of the calls that teach scores, choose an event and judge it."""
+"""Shares of the calls that train scores, choose an event and judge it."""
 _SMALL = "a call with few rows"
 
 
 @dataclass(frozen=True, eq=False)
 class SmallRuns:
-    """Small calls of every size, one run for each purpose.
+    """The reports of small calls of every size, separately for each purpose.
 
     Parameters
     ----------
     fit, choose, judge : dict of int to Placed
-        Rows of a call -> the reports of all such calls.
+        The reports of all calls with a given number of rows, by that number.
     """
 
     fit: dict[int, Placed]
@@ -474,14 +474,14 @@ class SmallPair:
     pair : PairAttack
         The event.
     size : int
-        Rows of the calls.
+        Number of rows of the calls.
     """
 
     pair: PairAttack
     size: int
 
     def limit(self, judge: dict[int, Placed], delta: float, alpha: float) -> tuple[float, Hits]:
-        """Bind epsilon from below on fresh reports; see `Cut.limit`."""
+        """Return a lower limit of epsilon, and the hits, on fresh reports; see `Cut.limit`."""
         return self.pair.limit(judge[self.size].data, delta, alpha)
 
     @property
@@ -491,22 +491,22 @@ class SmallPair:
 
     @property
     def estimate(self) -> float:
-        """The limit of epsilon on the data that chose the event."""
+        """The lower limit of epsilon on the data that chose the event."""
         return self.pair.estimate
 
     @property
     def attack(self) -> str:
-        """Description, in words, of what the attack compares."""
+        """Words for what the attack compares."""
         return f"{self.pair.attack}, in calls with {self.size} row{'' if self.size == 1 else 's'}"
 
     @property
     def event(self) -> str:
-        """The event, in words for a person."""
+        """The event in words, for people to read."""
         return self.pair.event
 
 
 def draw_small(attacked: Subject, pair: tuple[int, int], trials: int, random: Randomness, like: Reports) -> SmallRuns:
-    """Call the randomizer with few rows at a time, each user holding one of two records, at random.
+    """Return reports of calls with few rows each, every user holding a random one of two records.
 
     Parameters
     ----------
@@ -515,11 +515,11 @@ def draw_small(attacked: Subject, pair: tuple[int, int], trials: int, random: Ra
     pair : (int, int)
         Indices of the two records.
     trials : int
-        Reports drawn in large calls; fewer than 200,000 mean fewer small calls.
+        Number of reports drawn in large calls; fewer than 200,000 mean fewer small calls.
     random : Randomness
-        Where records and noise come from.
+        Source of records and noise.
     like : Reports
-        Reports of large calls, with which these will be compared.
+        Reports of large calls, to whose type these are converted.
     """
     runs: list[dict[int, Placed]] = [{}, {}, {}]
     for size, most in (COSTLY_CALLS if attacked.costly else CALLS).items():
@@ -532,18 +532,18 @@ def draw_small(attacked: Subject, pair: tuple[int, int], trials: int, random: Ra
 def choose_small_attack(
     runs: SmallRuns, scores: list[Score], pair: tuple[int, int], delta: float, alpha: float
 ) -> PlaceAttack | SmallPair | None:
-    """Find the event of small calls whose limit is largest: of one report at its place, or of two users' reports.
+    """Return the event of small calls with the largest limit: of one report at its position, or of two users' reports.
 
     Parameters
     ----------
     runs : SmallRuns
         The reports.
     scores : list of Score
-        Scores that tell the records of the pair apart, learned from large calls; those learned here are added.
+        Scores that distinguish the records of the pair, learned from large calls; those learned here are added.
     pair : (int, int)
         Indices of the two records.
     delta, alpha : float
-        As for `epsilon_limit`; alpha is that of the judgement.
+        As for `epsilon_limit`; alpha is that of the final judgement.
     """
     # With m reports of each record, all hit, the limit of a chance is alpha^(1/m): so few reports, judged at a power of
     # alpha, promise what more of them will hold.
@@ -564,7 +564,7 @@ def choose_small_attack(
 
 
 def _places(fit: dict[int, Placed], scores: list[Score], pair: tuple[int, int]) -> list[Place]:
-    """Where to look: each size, first and last rows, the most suspect rows of the largest calls, and all of it."""
+    """Return the positions to try: each size, first and last rows, suspect rows of the largest calls, and all rows."""
     size = max(fit)
     rows = suspect_rows(fit[size], size, scores, pair)
     return [every_call(_SMALL), first_row(_SMALL), last_row(_SMALL), *map(calls_of, CALLS), *rows]
@@ -576,9 +576,9 @@ MOST_TRIALS = 100_000_000
 MOST_RECORDS = 16
 _CALLS = 16
 _FIRST = 1 / 2
-"""Share of the error that the event of one report has, wherever it stands."""
+"""Share of the error probability for the event of one report at any position."""
 _OTHERS = 1 / 6
-"""Share of each other event: two users' reports, one report at its place in a large call, small calls."""
+"""Share for each other event: two users' reports, one report at its position in a large call, small calls."""
 
 
 def audit_randomizer(
@@ -594,36 +594,38 @@ def audit_randomizer(
 ) -> AuditResult:
     """Attack a local randomizer that claims to be (epsilon0, delta0)-LDP, for one user and for users together.
 
-    The claim tested is: reports are independent of each other given the records, also from call to call, and each
-    is (epsilon0, delta0)-LDP, however many rows a call has. The randomizer is called 16 times with `trials` / 16 users,
-    and many times with 1, 2 and 17, whose records are drawn at random. A part of the reports teaches scores that tell
+    The claim tested is: reports are independent of each other given the records, also from call to call, and each is
+    (epsilon0, delta0)-LDP, however many rows a call has. The randomizer is called 16 times with `trials` / 16 users,
+    and many times with 1, 2 and 17, whose records are drawn at random. One part of the reports trains scores that tell
     two records apart, a part chooses the pair of records, score and threshold of largest limit, and the rest judges
     just four events: one of a single report; one of the reports of two users who may share their noise; one of a report
     at its place in a large call (one hundredth of the rows); and one of small calls (of a report at its place, or of
-    two users' reports). Each judgement is a Clopper-Pearson test, the first at a half of 1 - confidence, each
-    other at a sixth of it.
+    two users' reports). Each judgement is a Clopper-Pearson test, the first at a half of 1 - confidence, each other at
+    a sixth of it.
 
     Parameters
     ----------
-    randomizer : family of ours, callable, or str
+    randomizer : family of this library, callable, or str
         A family with `randomize`; a function f(records) or f(records, random=...) of an array of n records that returns
         n reports (numbers, rows of numbers, bit-packed or not, or words), where random is a `Randomness`;
         ``"FILE.py:FUNCTION"``; or ``"command:PROGRAM ARGUMENTS"``, which reads one record per line and prints one
         report per line (run without a shell).
     epsilon0 : float
-        The claim, nats, at least 0; a family is run at this budget.
+        The claimed epsilon, nats, at least 0; a family is run at this budget.
     delta0 : float
         The claim's delta, in [0, 1); default 0.
     records : sequence, optional
-        From 2 to 16 records among which the worst pair is sought. By default a few of a family's, else 0 and 1.
+        From 2 to 16 records, among which the worst pair is searched. By default a few of the family's, else 0 and 1.
     trials : int
-        Reports drawn in large calls, at least 1,000; default 200,000. Below that there are fewer small calls, too.
+        Number of reports drawn in large calls, at least 1,000; default 200,000. Fewer also mean fewer small calls.
     confidence : float
-        In (0, 1): a randomizer which keeps the claim is accused with chance at most 1 - confidence; default 0.999.
+        In (0, 1): a randomizer that keeps the claim is accused with probability at most 1 - confidence; default 0.999.
     score : callable, optional
-        An attack of your own: (reports, record) -> one number per report, larger the more it speaks for the record.
+        An attack of your own: a function of (reports, record) that returns one number per report, larger for stronger
+        evidence.
     random : Randomness, optional
-        Secure by default; `simulation_random(seed)` makes an audit of a function that draws from it repeatable.
+        Source of randomness; secure by default; `simulation_random(seed)` makes an audit of a function that draws from
+        it repeatable.
 
     Returns
     -------
@@ -672,7 +674,7 @@ def audit_randomizer(
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    """An event, and how far its hits on fresh reports bind epsilon from below."""
+    """An event with its hits and the lower limit of epsilon on fresh reports."""
 
     limit: float
     hits: Hits
@@ -681,14 +683,14 @@ class _Judged:
 
     @property
     def worlds(self) -> tuple[str, str]:
-        """What the event tells apart, in words."""
+        """Words for the two cases that the event distinguishes."""
         if isinstance(self.attack, PlaceAttack):
             return f"record {self.records[0]}", f"record {self.records[1]}"
         return ALIKE
 
 
 def _strongest(attacked: Subject, trials: int, delta: float, alpha: float, source: Randomness) -> _Judged:
-    """Choose four events, judge each of them on fresh reports, and return the one of largest limit."""
+    """Choose four events, judge each of them on fresh reports, and return the one with the largest limit."""
     batch, everyone = trials // _CALLS, tuple(range(len(attacked.records)))
     first, other = alpha * _FIRST, alpha * _OTHERS
     fit = draw_calls(attacked, everyone, batch, _CALLS // 4, source)
@@ -719,10 +721,7 @@ def _strongest(attacked: Subject, trials: int, delta: float, alpha: float, sourc
 def _choose_single(
     attacked: Subject, fit: Sequence, choose: Sequence, delta: float, alpha: float
 ) -> tuple[PlaceAttack, list[Score]]:
-    """Return the pair of records, the event of one report, and all scores learned for that pair.
-
-    The report counts wherever it stands.
-    """
+    """Return the pair of records, the event of one report at any position, and all scores learned for that pair."""
     nothing = reading_score(lambda raw, _: np.zeros(len(raw)), (0, 0))
     best = PlaceAttack(every_call(), (0, 1), nothing, Cut(0.0, True, 0), -math.inf), [nothing]
     parts = {
@@ -747,7 +746,7 @@ def _choose_single(
 
 
 def check_claim(epsilon: float, delta: float) -> float:
-    """Return the claimed epsilon, or raise InvalidInput on a claim out of range."""
+    """Return the claimed epsilon (nats), or refuse a claim out of range."""
     if not (math.isfinite(epsilon) and epsilon >= 0.0):
         raise InvalidInput(f"the claimed epsilon must be a finite number of nats of at least 0; got {epsilon}")
     if not 0.0 <= delta < 1.0:
@@ -756,14 +755,14 @@ def check_claim(epsilon: float, delta: float) -> float:
 
 
 def check_confidence(confidence: float) -> float:
-    """Return the chance of a false alarm, or raise InvalidInput."""
+    """Return the probability of a false alarm, or refuse a confidence out of range."""
     if not 0.0 < confidence < 1.0 or confidence > JUST_BELOW:
         raise InvalidInput(f"confidence must lie strictly between 0 and 1, such as 0.999; got {confidence}")
     return 1.0 - confidence
 
 
 def check_trials(trials: int, fewest: int) -> int:
-    """Return the number of trials, or raise InvalidInput if it is no whole number, too small or too large."""
+    """Return the number of trials, or refuse one that is no whole number, too small or too large."""
     whole = isinstance(trials, int | np.integer) and not isinstance(trials, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
     if not whole or trials < fewest:
         raise InvalidInput(f"trials must be a whole number of at least {fewest}; got {shown(trials)}")

@@ -1,4 +1,4 @@
-"""What an attack gave, and with which confidence."""
+"""The result of an attack, and the confidence limits behind it."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _MOST_CUTS = 160
 
 
 def lower_limit(hits: ArrayLike, trials: ArrayLike, alpha: float) -> FloatArray:
-    """Return the one-sided Clopper-Pearson lower limit of a chance, element-wise.
+    """Return the one-sided Clopper-Pearson lower limit of a probability, element-wise.
 
     Parameters
     ----------
     hits, trials : array_like of int
         0 <= hits <= trials.
     alpha : float
-        Chance, in (0, 1), with which the limit may exceed the true chance.
+        Probability, in (0, 1), with which the limit may exceed the true probability.
 
     Returns
     -------
     ndarray
-        In [0, 1); 0 where nothing was hit. Rounded down by a relative 1e-9.
+        In [0, 1); 0 where there are no hits. Rounded down by a relative 1e-9.
     """
     h, n = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64))
     found = betaincinv(np.maximum(h, 1.0), np.maximum(n - h, 0.0) + 1.0, alpha)
@@ -47,19 +47,19 @@ def lower_limit(hits: ArrayLike, trials: ArrayLike, alpha: float) -> FloatArray:
 
 
 def upper_limit(hits: ArrayLike, trials: ArrayLike, alpha: float) -> FloatArray:
-    """Return the one-sided Clopper-Pearson upper limit of a chance, element-wise.
+    """Return the one-sided Clopper-Pearson upper limit of a probability, element-wise.
 
     Parameters
     ----------
     hits, trials : array_like of int
         0 <= hits <= trials.
     alpha : float
-        Chance, in (0, 1), with which the limit may fall below the true chance.
+        Probability, in (0, 1), with which the limit may fall below the true probability.
 
     Returns
     -------
     ndarray
-        In (0, 1]; 1 where everything was hit. Rounded up by a relative 1e-9.
+        In (0, 1]; 1 where every trial is a hit. Rounded up by a relative 1e-9.
     """
     h, n = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64))
     found = betainccinv(h + 1.0, np.maximum(n - h, 1.0), alpha)
@@ -72,18 +72,18 @@ def epsilon_limit(hits: ArrayLike, trials: tuple[ArrayLike, ArrayLike], delta: f
     Parameters
     ----------
     hits : array_like, shape (2, ...)
-        How often the event happened on the record that makes it likelier, and on the other one.
+        Number of times the event happened on the record that makes it likelier, and on the other one.
     trials : (int, int), or a pair of arrays of shape (...)
-        Independent trials of each.
+        Number of independent trials of each.
     delta : float
         The claim's delta, in [0, 1).
     alpha : float
-        Chance, in (0, 1), with which the limit may exceed the true epsilon.
+        Probability, in (0, 1), with which the limit may exceed the true epsilon.
 
     Returns
     -------
     ndarray, shape (...)
-        Nats; -inf where the event says nothing.
+        Nats; -inf where the event is no evidence.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class Cut:
     Parameters
     ----------
     threshold : float
-        In units of the score.
+        The threshold, in units of the score.
     above : bool
         Whether the event is "at least".
     likelier : {0, 1}
@@ -120,7 +120,7 @@ class Cut:
         return scores >= self.threshold if self.above else scores <= self.threshold
 
     def limit(self, scores: tuple[FloatArray, FloatArray], delta: float, alpha: float) -> tuple[float, Hits]:
-        """Count the event on both records and bind epsilon from below.
+        """Return the lower limit of epsilon (nats) from the event's hits on both records, and the hits.
 
         Parameters
         ----------
@@ -138,13 +138,13 @@ class Cut:
 
     @property
     def words(self) -> str:
-        """The event in words, to stand after the name of the score."""
+        """The event in words, to follow the name of the score."""
         return f"is at {'least' if self.above else 'most'} {self.threshold:.6g}"
 
 
 @dataclass(frozen=True)
 class Hits:
-    """How often an event happened.
+    """The numbers of times that an event happened.
 
     Parameters
     ----------
@@ -157,9 +157,9 @@ class Hits:
 
 
 def best_cut(scores: tuple[FloatArray, FloatArray], delta: float, alpha: float) -> tuple[Cut, float]:
-    """Choose the score threshold and its direction that give the largest lower limit of epsilon on these data.
+    """Return the threshold and direction that give the largest lower limit of epsilon on these data.
 
-    The data that choose an event must not be those that judge it.
+    The data that choose an event must not be used to judge it.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def best_cut(scores: tuple[FloatArray, FloatArray], delta: float, alpha: float) 
 
 
 def _thresholds(ordered: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """All values if they are few, else quantiles of both records' scores, denser towards the tails."""
+    """Return all values if they are few, else quantiles of both records' scores, denser towards the tails."""
     both = np.unique(np.concatenate(ordered))
     if both.size <= _MOST_CUTS:
         return both
@@ -202,17 +202,17 @@ def _thresholds(ordered: tuple[FloatArray, FloatArray]) -> FloatArray:
 # What an audit found.
 
 SLACK = 1e-9
-"""Share of a claim by which its last digits may differ on the machine that certifies it anew."""
+"""Relative tolerance on a claim, for its last digits on another machine that certifies it."""
 
 
 @dataclass(frozen=True, repr=False)
 class AuditResult(Told):
-    """An attack's verdict on a claimed epsilon.
+    """The result of an attack on a claimed epsilon.
 
     Parameters
     ----------
     subject : str
-        What was attacked.
+        Name of what was attacked.
     claimed : float
         The claimed epsilon, nats.
     delta : float
@@ -220,19 +220,19 @@ class AuditResult(Told):
     epsilon_lower_bound : float
         No (epsilon, delta) below it can be true, at the stated confidence; nats, at least 0.
     confidence : float
-        In (0, 1). What keeps its claim is accused (``violated``) with chance at most 1 - confidence.
+        In (0, 1). A true claim is called ``violated`` with probability at most 1 - confidence.
     records : (str, str)
         The pair of records that was chosen as the easiest to tell apart.
     worlds : (str, str)
-        What the event tells apart, in words: the two records, or pairs of users whose records are the same or differ.
+        The two cases that the event distinguishes: the two records, or pairs of users with equal or different records.
     attack : str
-        What the attacker looked at.
+        Words for what the attacker looked at.
     event : str
         The event, in words.
     likelier : {0, 1}
-        In which of the worlds the event is likelier.
+        Index of the case in which the event is likelier.
     hits : Hits
-        How often it happened in each world, in the trials that judged it.
+        Number of times it happened in each case, in the trials that judged it.
     private : bool
         Whether the attacker's own randomness was secure; False for a repeatable audit.
     """
@@ -264,5 +264,5 @@ class AuditResult(Told):
 
     @property
     def false_alarm(self) -> float:
-        """Largest chance that something which keeps its claim is accused."""
+        """Largest probability that a true claim is called violated."""
         return float(f"{1.0 - self.confidence:.9g}")  # without the digits that the subtraction makes up

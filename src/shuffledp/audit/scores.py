@@ -1,4 +1,4 @@
-"""Scores of a report that tell one record from another, learned from reports of both.
+"""Scores of reports that distinguish one record from another, learned from reports of both.
 
 A score may be anything: the confidence of an audit does not depend on how good it is, only its power does.
 """
@@ -24,7 +24,7 @@ from shuffledp.numerics.interval import FloatArray
 Words = NDArray[np.uint64]
 
 MOST_COLUMNS = 4096
-"""Columns (bits, of packed reports) that the attack looks at; further ones only count for equality."""
+"""Largest number of columns (bits, for packed reports) used in scores; others count only for equality."""
 _LARGEST = 1e100  # so that squares of columns stay finite
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
@@ -32,12 +32,12 @@ _SHIFT = np.uint64(29)
 
 @dataclass(frozen=True, eq=False)
 class Reports:
-    """Reports as the attacker reads them.
+    """Reports in the forms that the attacker uses.
 
     Parameters
     ----------
     raw : ndarray, first axis n
-        As they came.
+        The reports as returned.
     keys : ndarray of uint64, shape (n,)
         Equal for reports of the same bytes; different for others, such as 0.0 and -0.0, but for collisions of a 64-bit
         hash.
@@ -45,7 +45,7 @@ class Reports:
         The numbers in each report; the bits of unsigned integers, which may be packed, after their value if a report is
         one number. No columns for words.
     read : dict
-        What scores made of them, see `shuffledp.audit.scores.Score.read`.
+        Cached scores of these reports, see `shuffledp.audit.scores.Score.read`.
     """
 
     raw: NDArray[Any]
@@ -59,18 +59,18 @@ class Reports:
         return int(self.keys.size)
 
     def take(self, which: NDArray[Any]) -> Reports:
-        """Select some of the reports, by index or mask."""
+        """Return some of the reports, selected by index or mask."""
         return Reports(self.raw[which], self.keys[which], self.columns[which])
 
 
 @dataclass(frozen=True, eq=False)
 class Printed:
-    """What a program printed: one line a report.
+    """The output of a program, one line for each report.
 
     Parameters
     ----------
     lines : list of str, length n
-        The lines, which tell reports apart even where they are the same number: 1 and 1.0.
+        The lines, which distinguish reports even where they are the same number: 1 and 1.0.
     values : ndarray, first axis n
         The same as numbers or rows of numbers; as words if they are none.
     """
@@ -80,7 +80,7 @@ class Printed:
 
 
 def join(parts: Sequence[Reports]) -> Reports:
-    """Put the reports of several calls behind each other."""
+    """Return the reports of several calls joined in order."""
     return Reports(
         np.concatenate([part.raw for part in parts]),
         np.concatenate([part.keys for part in parts]),
@@ -89,18 +89,18 @@ def join(parts: Sequence[Reports]) -> Reports:
 
 
 def read_reports(raw: Any, n: int, name: str, like: Reports | None = None) -> Reports:
-    """Read what a randomizer returned.
+    """Return the reports that a randomizer returned, checked, in the forms that the attacker uses.
 
     Parameters
     ----------
     raw : array_like or Printed
         Whole numbers, floats, bools or words, or rows of numbers; the first axis runs over users.
     n : int
-        How many records were handed in.
+        Number of records passed to it.
     name : str
-        The randomizer, for messages.
+        Name of the randomizer, for messages.
     like : Reports, optional
-        Reports of an earlier call, with which these will be compared: whole numbers become floats, and numbers become
+        Reports of an earlier call, to whose type these are converted: whole numbers become floats, and numbers become
         words, where those were.
 
     Raises
@@ -132,7 +132,7 @@ def read_reports(raw: Any, n: int, name: str, like: Reports | None = None) -> Re
 
 
 def _alike(array: NDArray[Any], name: str, like: Reports | None) -> NDArray[Any]:
-    """Numbers, words or records of both; of the kind and shape of an earlier call's, where there was one."""
+    """Return an array of numbers, words or rows, converted to the type and shape of an earlier call's reports."""
     if array.dtype.kind == "O":
         array = _from_objects(array)
     if array.dtype.kind not in "biufUS" and array.dtype.names is None:
@@ -162,7 +162,7 @@ def _kind(array: NDArray[Any]) -> str:
 
 
 def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
-    """Python objects as numbers if all are, else as words."""
+    """Return Python objects as numbers if all are, else as words."""
     try:
         if all(isinstance(entry, Number) for entry in array.ravel()):
             return array.astype(np.float64)
@@ -196,7 +196,7 @@ def _number_keys(array: NDArray[Any]) -> Words:
 
 
 def _mixed(words: Words) -> Words:
-    """One word per row; a single word stays different from every other."""
+    """Return one 64-bit word per row, a hash of its words; a single word keeps its identity."""
     keys = np.zeros(words.shape[0], dtype=np.uint64)
     for column in words.T:
         keys = (keys ^ column) * _ODD
@@ -211,27 +211,27 @@ def _word_keys(array: NDArray[Any]) -> Words:
 
 
 Reading = Callable[[NDArray[Any], Any], FloatArray]
-"""(reports, record) -> one number per report, larger the more the report speaks for the record."""
+"""Function of (reports, record) that returns one number per report, larger for stronger evidence of the record."""
 
 MOST_VALUES = 4096
-"""Different reports up to which each gets its own likelihood ratio."""
+"""Largest number of different reports for each of which a likelihood ratio is estimated."""
 _BINS = 32
 SHOWN = 6
-"""Parts of an event that its words name; the others are counted."""
+"""Number of parts of an event that are named in words; the others are counted."""
 
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """One number per report.
+    """A function that assigns a number to each report.
 
     Parameters
     ----------
     attack : str
-        What the score looks at, in words.
+        Words for what the score looks at.
     values : callable
-        Reports -> ndarray of shape (n,), finite.
+        Function of `Reports` that returns an ndarray of shape (n,), finite.
     words : callable
-        Cut -> the event in words.
+        Function of a `Cut` that returns the event in words.
     """
 
     attack: str
@@ -239,14 +239,14 @@ class Score:
     words: Callable[[Cut], str]
 
     def read(self, reports: Reports) -> FloatArray:
-        """Return `values` of these reports, which are computed once: several events of one score may be judged."""
+        """Return `values` of these reports; cached, because several events of one score may be judged."""
         if self not in reports.read:
             reports.read[self] = self.values(reports)
         return reports.read[self]
 
 
 def reading_score(reading: Reading, records: tuple[Any, Any]) -> Score:
-    """Make a score of a known reading of reports: how much more it speaks for the first record than for the second.
+    """Return a score from a known reading: its value for the first record minus that for the second.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def reading_score(reading: Reading, records: tuple[Any, Any]) -> Score:
 
 
 def counted_score(first: Reports, second: Reports) -> list[Score]:
-    """Likelihood ratio of every single report, from counts; none if there are too many different reports."""
+    """Return a score, the likelihood ratio of every single report from counts; [] if too many reports are different."""
     keys = np.concatenate((first.keys, second.keys))
     known, index, place = np.unique(keys, return_index=True, return_inverse=True)
     if known.size > min(MOST_VALUES, keys.size // 4):
@@ -287,13 +287,13 @@ def counted_score(first: Reports, second: Reports) -> list[Score]:
 
 
 def show(report: Any) -> str:
-    """Write a report on one short line."""
+    """Return a report as a text of at most 60 characters."""
     text = " ".join(str(np.asarray(report).tolist()).split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def value_score() -> Score:
-    """Score a report by its first number."""
+    """Return the score of a report by its first number."""
 
     def values(reports: Reports) -> FloatArray:
         return reports.columns[:, 0].astype(np.float64)
@@ -302,7 +302,7 @@ def value_score() -> Score:
 
 
 def binned_score(first: Reports, second: Reports) -> Score:
-    """Likelihood ratio of the interval a number falls into: intervals of about equal chance."""
+    """Return a score, the likelihood ratio of the interval that holds a number; intervals are about equally likely."""
     edges, table = bin_column(first.columns[:, 0], second.columns[:, 0], _BINS)
 
     def values(reports: Reports) -> FloatArray:
@@ -318,13 +318,13 @@ def binned_score(first: Reports, second: Reports) -> Score:
 
 
 def stretches(inside: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Where the entries that are True stand: start and end (exclusive) of each unbroken stretch."""
+    """Return start and end (exclusive) of each unbroken run of True entries."""
     turns = np.diff(inside.astype(np.int8), prepend=0, append=0)
     return list(zip(np.flatnonzero(turns > 0).tolist(), np.flatnonzero(turns < 0).tolist(), strict=True))
 
 
 def bin_column(first: NDArray[Any], second: NDArray[Any], bins: int) -> tuple[FloatArray, FloatArray]:
-    """Edges of intervals, and the logarithm of the ratio of their smoothed shares."""
+    """Return edges of intervals, and the logarithm of the ratio of their smoothed shares."""
     both = np.concatenate((first, second)).astype(np.float64)
     distinct = np.unique(both)
     if distinct.size <= bins:
@@ -339,7 +339,7 @@ def bin_column(first: NDArray[Any], second: NDArray[Any], bins: int) -> tuple[Fl
 
 
 def rank_columns(means: tuple[FloatArray, FloatArray], variances: tuple[FloatArray, FloatArray]) -> NDArray[np.int64]:
-    """Columns that are not constant, those whose means differ most (in standard errors) first.
+    """Return the columns that are not constant, ordered by how much their means differ, in standard errors.
 
     Parameters
     ----------
@@ -355,7 +355,7 @@ def rank_columns(means: tuple[FloatArray, FloatArray], variances: tuple[FloatArr
 
 
 def naive_score(first: Reports, second: Reports, chosen: NDArray[np.int64]) -> Score:
-    """Sum of the columns' own likelihood ratios."""
+    """Return a score, the sum of the columns' own log-likelihood ratios."""
     tables = [bin_column(first.columns[:, j], second.columns[:, j], 8) for j in chosen]
 
     def values(reports: Reports) -> FloatArray:
@@ -370,7 +370,7 @@ def naive_score(first: Reports, second: Reports, chosen: NDArray[np.int64]) -> S
 
 
 def linear_score(first: Reports, second: Reports, chosen: NDArray[np.int64]) -> Score:
-    """Fisher's linear discriminant."""
+    """Return a score, Fisher's linear discriminant of the chosen columns."""
     parts = [part.columns[:, chosen].astype(np.float64) for part in (first, second)]
     scale = np.maximum(np.concatenate(parts).std(axis=0), TINY)
     parts = [part / scale for part in parts]
@@ -390,19 +390,19 @@ def linear_score(first: Reports, second: Reports, chosen: NDArray[np.int64]) -> 
 # digits which record it was added to (Mironov 2012). The attacker sees the bytes, so these scores read the bytes.
 
 MOST_NUMBERS = 8
-"""Numbers of a report whose digits are read."""
+"""Largest number of numbers in a report whose digits are used."""
 _TOP_BITS = (1, 8)
 _NO_LAST_BIT = 4096.0
-"""Stands for the place of the last bit of 0 and of what is not finite; above every other place."""
+"""Value of `last_bits` for 0 and for what is not finite; above every other value."""
 
 
 def digit_scores(first: Reports, second: Reports) -> list[Score]:
-    """Learn scores of the bytes of reports that are floats; none for other reports.
+    """Return learned scores of the bytes of reports that are floats; none for other reports.
 
     Parameters
     ----------
     first, second : Reports
-        Reports of the one record and of the other, at least one each.
+        Reports of the first and of the second record, at least one each.
     """
     words = [_words(part) for part in (first, second)]
     if words[0] is None or words[1] is None:
@@ -416,17 +416,17 @@ def digit_scores(first: Reports, second: Reports) -> list[Score]:
 
 
 def last_bits(reports: Reports) -> FloatArray:
-    """Exponent of the last bit that is not 0 of the first numbers of each report: -2 for 0.75 = 2^-1 + 2^-2.
+    """Return the exponent of the last non-zero bit of the first numbers of each report: -2 for 0.75 = 2^-1 + 2^-2.
 
     Parameters
     ----------
     reports : Reports
-        Floats.
+        Reports that are floats.
 
     Returns
     -------
     ndarray, shape (n, numbers)
-        4096 for 0, infinities and NaN.
+        The exponents; 4096 for 0, infinities and NaN.
     """
     numbers = _numbers(reports).astype(np.float64)
     finite = np.isfinite(numbers) & (numbers != 0.0)
@@ -449,19 +449,19 @@ def _words(reports: Reports) -> NDArray[np.unsignedinteger] | None:
 
 
 def _bit(words: NDArray[np.unsignedinteger], column: int) -> NDArray[np.bool_]:
-    """Bit `column` of each row, the lowest bit of the first number first."""
+    """Return bit `column` of each row, the lowest bit of the first number first."""
     number, bit = divmod(column, 8 * words.dtype.itemsize)
     return (words[:, number] >> words.dtype.type(bit)) & words.dtype.type(1) != 0
 
 
 def _means(words: NDArray[np.unsignedinteger]) -> FloatArray:
-    """Share of ones of each bit."""
+    """Return the share of ones of each bit."""
     columns = words.shape[1] * 8 * words.dtype.itemsize
     return np.array([np.count_nonzero(_bit(words, column)) / max(words.shape[0], 1) for column in range(columns)])
 
 
 def _bit_score(means: list[FloatArray], chosen: NDArray[np.int64]) -> Score:
-    """Sum of the likelihood ratios of single bits, each bit's chances kept away from 0 and 1."""
+    """Return a score, the sum of log-likelihood ratios of single bits, their probabilities kept away from 0 and 1."""
     chances = [np.clip(mean[chosen], 1e-4, 1.0 - 1e-4) for mean in means]
     ones = np.log(chances[0]) - np.log(chances[1])
     zeros = np.log1p(-chances[0]) - np.log1p(-chances[1])
@@ -479,7 +479,7 @@ def _bit_score(means: list[FloatArray], chosen: NDArray[np.int64]) -> Score:
 
 
 def _place_score(first: FloatArray, second: FloatArray, column: int) -> Score:
-    """Likelihood ratio of the place of the last bit of one number."""
+    """Return a score, the likelihood ratio of the position of the last bit of one number."""
     known = np.unique(np.concatenate((first[:, column], second[:, column])))
     edges, table = bin_column(first[:, column], second[:, column], known.size)
 
@@ -507,12 +507,12 @@ _MOST_LINEAR = 64
 
 
 def fit_scores(first: Reports, second: Reports) -> list[Score]:
-    """Learn scores that separate two samples of reports.
+    """Return learned scores that separate two samples of reports.
 
     Parameters
     ----------
     first, second : Reports
-        Reports of the one record and of the other, at least one each.
+        Reports of the first and of the second record, at least one each.
     """
     scores = counted_score(first, second)
     width = first.columns.shape[1]

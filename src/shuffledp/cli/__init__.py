@@ -23,8 +23,10 @@ from shuffledp.errors import InvalidInput, OutOfRegime, ShuffleDPError
 DONE, INTERNAL, REFUSED, INTERRUPTED = 0, 1, 2, 130
 DEBUG_VARIABLE = "SHUFFLEDP_DEBUG"
 NEW_OBJECTS = 100_000
-"""So many new objects make the garbage collector look for cycles. Loading modules makes many objects and hardly any
-garbage; the default of 700 costs a command a tenth of its time."""
+"""Number of new objects after which the garbage collector looks for cycles.
+
+Loading modules makes many objects and hardly any garbage; the default of 700 costs a command a tenth of its time.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -111,7 +113,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _parser(arguments: list[str]) -> Callable[..., Any]:
-    """Return the command line: of a question of a table that command alone, which starts sooner, else all commands."""
+    """Return the command line, with only the one command if it is a question of a table, which starts faster."""
     from shuffledp.cli.front import QUESTIONS, alone
 
     if arguments and arguments[0] in (*QUESTIONS, "release"):
@@ -126,7 +128,7 @@ def _interrupted() -> int:
 
 
 def _stopped(status: int) -> int:
-    """Leave with a status; say only what would be a surprise: a signal, and what is spent although nobody read it."""
+    """Return the exit status, after reporting a signal, or a budget spent on output that nobody read."""
     left_behind = _left_behind()
     if status > 128:
         return _fail(f"stopped by signal {status - 128}; {_released('nothing was written')}", status)
@@ -135,14 +137,14 @@ def _stopped(status: int) -> int:
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
-    """Write letters that an output cannot show as JSON does, so that JSON stays JSON."""
+    """Return letters that an output cannot encode as JSON escapes, so that JSON stays valid."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(json.dumps(letter)[1:-1] for letter in error.object[error.start : error.end]), error.end
 
 
 def _released(nothing: str = "nothing was released") -> str:
-    """Say what of a failed command is spent, and what exists all the same."""
+    """Return words for what a failed command has spent, and for the files that exist nevertheless."""
     return "; ".join(_left_behind()) or nothing
 
 
@@ -153,18 +155,18 @@ def _left_behind() -> list[str]:
 
 
 def _silence_stdout() -> None:
-    """Let nothing else go to stdout, or leaving would fail once more."""
+    """Discard further output to stdout, which would make the exit fail again."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _command(arguments: Sequence[str]) -> str:
-    """Name the command that was typed, with the one below it."""
+    """Return the name of the typed command, with its subcommand."""
     return " ".join(arguments[: 2 if arguments[0] == "task" else 1])
 
 
 def _usage(message: str, arguments: list[str]) -> str:
-    """Complete the parser's message by where to look."""
+    """Return the parser's message with a reference to the help page."""
     from shuffledp.cli.app import COMMANDS
 
     command = arguments[0] if arguments else ""

@@ -1,4 +1,4 @@
-"""`amplify`: the guarantee of a plan, no record involved."""
+"""The command `amplify`: the guarantee of a plan, without any record."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from shuffledp.setting import Guarantee, Setting
 from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
 
 MOST_LEVELS = 1000
-"""Levels listed in JSON and on the page (contract)."""
+"""Largest number of levels listed in JSON and on the page."""
 OUTSIDE = 1e-3
-"""Of delta: what may be revealed beyond the mu that JSON states."""
+"""Share of delta with which more than the mu that JSON states may be revealed."""
 CURVE_POINTS = 61
-"""Evenly spread points of a written privacy profile."""
+"""Number of evenly spread points of a written privacy profile."""
 CURVE_DEPTH = 1e-6
-"""The written profile falls a million times further than the delta asked for."""
+"""Ratio of the smallest delta of a written profile to the requested delta."""
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where results go: JSON instead of tables, a page, and files with all levels or whole curves."""
+    """The destinations of results: JSON instead of tables, a page, and files with all levels or whole curves."""
 
     json: bool = False
     report: Path | None = None
@@ -38,7 +38,7 @@ class Outputs:
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files asked for, by option."""
+        """The requested files, by option."""
         asked = {
             "--report": self.report,
             "--levels-out": self.levels_out,
@@ -76,7 +76,7 @@ def run_amplify(setting: Setting, delta: float, outputs: Outputs, *, published: 
 
 
 def _contents(option: str, guarantee: Guarantee, whole: Guarantee) -> Iterable[str]:
-    """Write what one of the file options asks for."""
+    """Return the text of the file that an option asks for, in pieces."""
     if option == "--report":
         return [plan_page("How private is the shuffled output?", guarantee)]
     if option == "--board":
@@ -109,20 +109,20 @@ def _renyi_csv(guarantee: Guarantee) -> Iterator[str]:
 
 
 def tell_written(outputs: Outputs) -> None:
-    """Name the files that were written."""
+    """Print the names of the files that were written."""
     for path in outputs.files.values():
         console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
 
 def plan_page(question: str, guarantee: Guarantee, heading: str = "A shuffled collection and its guarantee") -> str:
-    """Render the page of a guarantee without an estimate.
+    """Return the page of a guarantee without an estimate.
 
     Parameters
     ----------
     question : str
-        What was asked.
+        The question in words.
     guarantee : Guarantee
-        The answer.
+        The guarantee that answers it.
     heading : str
         Title of the page.
     """

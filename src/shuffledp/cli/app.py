@@ -175,7 +175,7 @@ Which = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
+    """Add the commands `ledger`, `total` and `difference` to the command line."""
     app.command()(ledger)
     app.command()(total)
     app.command()(difference)
@@ -253,7 +253,7 @@ POPULATION: Mapping[str, tuple[Any, Any]] = {
     "delta_column": (o.DeltaColumn, None),
     **TABLE,
 }
-"""Who takes part: annotation and default of each option."""
+"""Annotation and default of each option on the population."""
 
 SITUATION: Mapping[str, tuple[Any, Any]] = {
     "seen": (o.Seen, None),
@@ -268,7 +268,7 @@ SITUATION: Mapping[str, tuple[Any, Any]] = {
     "records": (o.Records, None),
     "dummies": (o.Dummies, None),
 }
-"""What is asked about them; the names are those of `TypedSituation`."""
+"""Annotation and default of each option on the collection; the names are those of `TypedSituation`."""
 
 AMPLIFY: Mapping[str, tuple[Any, Any]] = {
     "delta": (o.Delta, NEEDED),
@@ -295,7 +295,7 @@ CALIBRATE: Mapping[str, tuple[Any, Any]] = {
 }
 OF_PEOPLE = ("n", "level", "budgets", "seen", "linked", "same_record", "rounds", "colluding", "missing", "group_size",
              "records", "report", *TABLE)  # fmt: skip
-"""Options of `calibrate` that do not belong to --find dummies."""
+"""Options of `calibrate` that are refused with --find dummies."""
 
 
 def register_situations(app: typer.Typer) -> None:
@@ -344,7 +344,7 @@ def calibrate(**typed: Any) -> None:
 
 
 def _asked(typed: Mapping[str, Any]) -> tuple[Population, TypedSituation]:
-    """Return the population and the situation as typed."""
+    """Return the population and the options on the collection, as typed."""
     from shuffledp.cli.population import Population, TypedSituation
 
     file, column, delta_column = (typed[name] for name in ("budgets", "column", "delta_column"))
@@ -355,7 +355,7 @@ def _asked(typed: Mapping[str, Any]) -> tuple[Population, TypedSituation]:
 
 
 def _find_dummies(typed: Mapping[str, Any]) -> None:
-    """Dummies protect everybody, whoever takes part: options about people are refused."""
+    """Run the search for dummies; options about people are refused, because dummies protect whoever takes part."""
     from shuffledp.cli.calibrate import DummiesWish, run_calibrate_dummies
 
     others = tuple("--" + name.replace("_", "-") for name in OF_PEOPLE if typed[name] != CALIBRATE[name][1])
@@ -373,11 +373,11 @@ def _find_dummies(typed: Mapping[str, Any]) -> None:
 
 
 GROUP = "shuffledp.commands"
-"""Entry points by which products, of this package or another, add commands; each is a function that takes the app."""
+"""Group of entry points by which products, of this package or another, add commands: functions that take the app."""
 PRODUCTS = tuple(
     EntryPoint(name, f"shuffledp.{name}.commands:register", GROUP) for name in ("collection", "learning", "reproduce")
 )
-"""Those of this package, for a copy whose metadata do not tell of them."""
+"""The entry points of this package, for a copy without installed metadata."""
 app = bare()
 
 register_situations(app)
@@ -475,7 +475,7 @@ def demo(
 
 
 def add_products() -> None:
-    """Add the commands of every product that is there; one that was left out of this copy has none."""
+    """Add the commands of every product that is present; a product left out of this copy has none."""
     told = tuple(entry_points(group=GROUP))
     for product in (*(own for own in PRODUCTS if own not in told), *told):
         try:
@@ -489,17 +489,17 @@ def add_products() -> None:
 
 add_products()
 COMMANDS = arrange(app)
-"""The names of all commands, in the order in which --help lists them."""
+"""Names of all commands, in the order in which --help lists them."""
 
 
 @cache
 def parser() -> Callable[..., Any]:
-    """All commands, ready to be called with arguments: built once a process, which takes longer than many a command."""
+    """Return all commands as a callable parser; cached, because building it takes longer than many commands."""
     return typer.main.get_command(app)
 
 
 def options_of(arguments: Sequence[str]) -> set[str]:
-    """Name every option of the command that a command line begins with."""
+    """Return the names of all options of the command with which a command line begins."""
     command: Any = parser()
     for word in arguments:
         below = getattr(command, "commands", {}).get(word)
@@ -510,7 +510,7 @@ def options_of(arguments: Sequence[str]) -> set[str]:
 
 
 Words = Mapping[str, tuple[str, ...]]
-"""Names by the command that they follow, which may be one below another, such as ``task draft``."""
+"""Names of options or subcommands, by the command that they follow, such as ``task draft``."""
 
 ALWAYS = "--help --version"
 
@@ -575,12 +575,12 @@ complete -c shuffledp -n 'test (count (commandline -opc)) -eq 1' -l help -l vers
 
 
 def script(shell: str, app: typer.Typer, names: Sequence[str]) -> str:
-    """Return the script of a shell.
+    """Return the completion script of a shell.
 
     Parameters
     ----------
     shell : {"bash", "zsh", "fish"}
-        Which.
+        The shell.
     app : Typer
         The command line.
     names : sequence of str
@@ -613,7 +613,7 @@ def _options(command: Any) -> tuple[str, ...]:
 
 
 def _pattern(name: str) -> str:
-    """Read the command: one below another is two words and comes first; any other is followed by whatever there is."""
+    """Return the shell pattern of a command; a subcommand is two words and comes first."""
     return f'"{name}"' if " " in name else f'"{name} "*'
 
 

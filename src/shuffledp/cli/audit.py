@@ -1,4 +1,4 @@
-"""`audit`: an attack on a randomizer or on a whole collection; exit status 3 if it breaks the claim."""
+"""The command `audit`: an attack on a randomizer or on a whole collection; exit status 3 if it refutes the claim."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from shuffledp.report.to_json import audit_to_json, dumps
 from shuffledp.shell.output import console, working
 
 VIOLATED = 3
-"""Exit status of an attack that succeeded."""
+"""Exit status if an attack succeeds."""
 AVAILABLE = f"{FAMILIES}, the name of a .csv file with a channel matrix, FILE.py:FUNCTION, or command:PROGRAM"
 _UNIT_RANGE = {"piecewise": "Piecewise", "hybrid": "Hybrid"}
 
 
 @dataclass(frozen=True)
 class Attack:
-    """The options that both kinds of audit share, as typed."""
+    """The options, as typed, that both kinds of audit share."""
 
     randomizer: str
     records: str | None
@@ -38,7 +38,7 @@ class Attack:
     json: bool
 
     def shared(self) -> dict[str, Any]:
-        """Return the arguments that both audits take."""
+        """Return the keyword arguments that both kinds of audit take."""
         found: dict[str, Any] = {"confidence": self.confidence, "random": choose_random(self.simulation_seed)}
         if self.trials is not None:
             found["trials"] = self.trials
@@ -49,7 +49,7 @@ class Attack:
 
 @dataclass(frozen=True)
 class Collection:
-    """The options that describe a collection, as typed."""
+    """The options, as typed, that describe a collection."""
 
     n: int | None
     levels: tuple[str, ...]
@@ -59,7 +59,7 @@ class Collection:
     counts: bool
 
     def given(self) -> str | None:
-        """Return the first of them that was used; None if none was."""
+        """Return the first of these options that was typed; None if none was."""
         options = {
             "--n": self.n,
             "--level": self.levels or None,
@@ -72,7 +72,7 @@ class Collection:
 
 
 def run_audit(attack: Attack, epsilon0: float | None, delta0: float, collection: Collection, *, pipeline: bool) -> None:
-    """Attack, show what was found, and leave with status 3 if the claim is broken."""
+    """Run the attack, print its result, and exit with status 3 if the claim is refuted."""
     target = parse_target(attack.randomizer)
     with working("Attacking"), contextlib.redirect_stdout(sys.stderr):  # whatever the attacked code prints
         if pipeline:
@@ -121,7 +121,7 @@ def _pipeline(
 
 
 def parse_target(text: str) -> Any:
-    """Turn the text after --randomizer into what the audits take: one of our families, or a text they read themselves.
+    """Return the target of an audit from the text after --randomizer: a family, or a text that the audits parse.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def parse_target(text: str) -> Any:
 
 
 def parse_records(text: str) -> list[int] | list[float] | list[str]:
-    """Read --records: whole numbers if all are, else numbers if all are, else words (quotes as in CSV)."""
+    """Return the values of --records: whole numbers or else numbers, if all are, else words (quotes as in CSV)."""
     words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
     if len(set(words)) < 2 or not all(words):
         raise InvalidInput(f"--records needs two different records or more; got {shown(text)}; write it like 0,1")

@@ -24,21 +24,21 @@ from shuffledp.setting import Guarantee, Setting
 from shuffledp.shell.output import COMMAND_LINE
 
 _NAMES, _ROW, _WIDEST = 8.0, 58.0, 50.0
-"""Left edge, height of a row, and the epsilon beyond which bars have one length: e^50 is beyond all picturing."""
+"""Left edge, height of a row, and the epsilon from which on all bars have the same length."""
 
 
 @dataclass(frozen=True)
 class Enemy:
-    """Somebody against whom a number holds.
+    """An attacker, and the guarantee that holds against that attacker.
 
     Parameters
     ----------
     who : str
         Such as "Whoever reads the result".
     epsilon : float
-        Certified from above; inf: nothing is promised.
+        Nats, certified from above; inf: nothing is promised.
     delta : float
-        Chance beyond it.
+        Probability with which the bound may fail.
     """
 
     who: str
@@ -47,24 +47,24 @@ class Enemy:
 
     @property
     def factor(self) -> str:
-        """By how much any conclusion may become likelier, in words."""
+        """The factor by which any conclusion may become likelier, in words."""
         return "without a limit" if math.isinf(self.epsilon) else f"up to {odds_factor(self.epsilon)} times"
 
 
 @dataclass(frozen=True)
 class Board:
-    """What a board is told.
+    """The content of a page for a board.
 
     Parameters
     ----------
     heading : str
         Title of the page.
     settings : tuple of Setting
-        What was certified: one an answer, all about the same people.
+        The certified settings: one for each answer, all about the same people.
     enemies : tuple of Enemy
-        Three, the one against whom the promise is made first.
+        Three attackers, first the one against whom the promise is made.
     besides : tuple of str
-        More sentences below the first one, such as the error to expect.
+        Sentences below the first one, such as the error to expect.
     people : str
         What is counted: "people", or "rows, taken as people".
     """
@@ -91,12 +91,12 @@ class Board:
 
 
 def made_false_by(settings: Sequence[Setting]) -> list[str]:
-    """List what would make the first number false, from what the settings state.
+    """Return the circumstances that would make the first number false, derived from the settings.
 
     Parameters
     ----------
     settings : sequence of Setting
-        What was certified, at least one.
+        The certified settings, at least one.
     """
     setting = settings[0]
     named = {"a randomizer within budget" if each.law is None else each.randomizer_name for each in settings}
@@ -126,16 +126,16 @@ def made_false_by(settings: Sequence[Setting]) -> list[str]:
 
 
 def board_page(board: Board, *, command: str, version: str) -> str:
-    """Write the page, self-contained.
+    """Return the self-contained HTML page.
 
     Parameters
     ----------
     board : Board
-        What is told.
+        The content.
     command : str
         The command that made it.
     version : str
-        Of the library.
+        Version of the library.
     """
     return page_template("board.html").render(
         heading=printable(board.heading),
@@ -150,7 +150,7 @@ def board_page(board: Board, *, command: str, version: str) -> str:
 
 
 def enemies_picture(enemies: Sequence[Enemy]) -> str:
-    """Draw how much surer each enemy may become: bars on a logarithmic scale of the factor, that is, of epsilon.
+    """Return an SVG of how much surer each attacker may become: bars whose length grows with epsilon.
 
     Parameters
     ----------
@@ -172,26 +172,26 @@ def enemies_picture(enemies: Sequence[Enemy]) -> str:
 
 
 A_TENTH = 10
-"""The second enemy has one of so many people on their side, unless more are stated to collude."""
+"""Without stated colluders, the second attacker colludes with one in this many people."""
 
 
 def board_of(
     guarantees: Sequence[Guarantee], epsilon: float, heading: str, besides: Sequence[str] = (), people: str = "people"
 ) -> str:
-    """Write the page of one or several answers about the same people.
+    """Return the board page of one or several answers about the same people.
 
     Parameters
     ----------
     guarantees : sequence of Guarantee
-        Of each answer, at one delta.
+        Guarantee of each answer, all at one delta.
     epsilon : float
-        Certified for all of them together.
+        Certified epsilon (nats) of all of them together.
     heading : str
         Title of the page.
     besides : sequence of str
-        More sentences.
+        Further sentences.
     people : str
-        What is counted.
+        What is counted, such as "people".
     """
     setting, delta = guarantees[0].setting, guarantees[0].delta
     others = setting.budgets.n // A_TENTH
@@ -206,7 +206,7 @@ def board_of(
 
 
 def _with(guarantees: Sequence[Guarantee], colluding: int) -> float:
-    """Certify the same answers if so many collude."""
+    """Return the joint certified epsilon (nats) of the same answers if ``colluding`` people collude."""
     worse = [certify(replace(each.setting, colluding=colluding), each.delta) for each in guarantees]
     if len(worse) == 1:
         return worse[0].epsilon.upper
@@ -214,7 +214,7 @@ def _with(guarantees: Sequence[Guarantee], colluding: int) -> float:
 
 
 def _unshuffled(settings: Sequence[Setting]) -> Enemy:
-    """Add up what holds before the shuffle, answer by answer."""
+    """Return the attacker who sees reports before the shuffle, with the sum of the answers' local guarantees."""
     total = decimal_up(sum((Decimal(repr(float(setting.unshuffled()[1]))) for setting in settings), Decimal(0)))
     delta0 = max(float(setting.budgets.deltas.max()) for setting in settings)
     reports = sum(setting.rounds * setting.changed_reports for setting in settings)

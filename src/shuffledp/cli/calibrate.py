@@ -1,4 +1,4 @@
-"""`calibrate`: the inverse questions, each answered by one search of the library.
+"""The command `calibrate`: inverse questions, each answered by one search of the library.
 
 `calibrate --find dummies` finds how many dummies keep what every level is promised, whatever everybody else does.
 """
@@ -49,15 +49,15 @@ NEEDS: dict[Find, str] = {
     "rounds": "a whole population: --epsilon0 E --n N, or --level, or --budgets",
     "scale": "a whole population: --epsilon0 E --n N, or --level, or --budgets",
 }
-"""What may be looked for, and what must be known then."""
+"""Quantities that can be searched for, and the options that each search needs."""
 MOST_SHOWN = 12
-"""Levels listed for people."""
+"""Largest number of levels listed for people."""
 
 
 def run_calibrate(
     target: float, delta: float, find: str | None, population: Population, question: TypedSituation, outputs: Outputs
 ) -> None:
-    """Answer the inverse question and show what was certified there."""
+    """Run the search, and print its result with the guarantee certified there."""
     wanted = what_to_find(find, population)
     if wanted == "rounds" and question.rounds != 1:
         raise InvalidInput(f"--find rounds looks for the number of rounds; leave --rounds {question.rounds} out")
@@ -79,18 +79,18 @@ def run_calibrate(
 
 
 def search(find: Find, target: float, delta: float, population: Population, question: TypedSituation) -> Calibration:
-    """Ask the library for what is looked for.
+    """Return the result of the library's search.
 
     Parameters
     ----------
     find : str
-        What `what_to_find` told.
+        The quantity to find, from `what_to_find`.
     target, delta : float
-        The central guarantee that must hold.
+        The central guarantee that must hold (epsilon in nats).
     population : Population
-        The population options; what is looked for is missing.
+        The population options, without the quantity to find.
     question : TypedSituation
-        The rest.
+        The other options.
     """
     several = bool(population.levels) or population.file is not None
     if find in ("rounds", "scale") or several:
@@ -107,7 +107,7 @@ def search(find: Find, target: float, delta: float, population: Population, ques
 
 
 def what_to_find(find: str | None, population: Population) -> Find:
-    """Tell what is looked for: as stated, or else the one number that the population lacks.
+    """Return the quantity to find: the one named by --find, or the single number that the population lacks.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def what_to_find(find: str | None, population: Population) -> Find:
     Raises
     ------
     InvalidInput
-        If nothing or too much is missing, or --find does not go with what is given.
+        If nothing or too much is missing, or --find contradicts the other options.
     """
     several = bool(population.levels) or population.file is not None
     numbers = (population.epsilon0 is not None, population.n is not None)
@@ -148,7 +148,7 @@ _POSSIBLE: dict[tuple[bool, bool], Sequence[Find]] = {
     (True, False): ("n",),
     (True, True): ("rounds", "scale"),
 }
-"""What can be looked for, by whether epsilon0 and n are given."""
+"""Quantities that can be found, by whether epsilon0 and n are given."""
 
 
 def _as_json(find: Find, found: Calibration) -> dict[str, Any]:
@@ -166,14 +166,14 @@ def _as_json(find: Find, found: Calibration) -> dict[str, Any]:
 
 
 def headline(find: Find, found: Calibration) -> tuple[str, str]:
-    """Say what was found: the number, and what it is the largest or smallest of; or that the search ended there.
+    """Return the number found and words for what it is the largest or smallest of, or that the search ended there.
 
     Parameters
     ----------
     find : str
-        What was looked for.
+        The quantity that was searched for.
     found : Calibration
-        The answer.
+        The result.
     """
     budgets, users = found.setting.budgets, counted(found.n, "user")
     if found.capped:  # not the largest: only the largest that was looked at
@@ -225,14 +225,14 @@ def _show(find: Find, found: Calibration, target: float) -> None:
 
 @dataclass(frozen=True)
 class DummiesWish:
-    """The options of --find dummies as typed.
+    """The options of --find dummies, as typed.
 
     Parameters
     ----------
     promises : tuple of str
-        Texts such as ``"0.5=0.1"``: a local budget and the central epsilon it is promised.
+        Texts such as ``"0.5=0.1"``: a local budget, and the central epsilon promised to it.
     epsilon0, target_epsilon : float or None
-        One level and its promise, instead.
+        A single level and its promise, instead.
     randomizer : str
         The text after --randomizer: one family for all questions, or one for each, separated by commas.
     questions : int
@@ -240,9 +240,9 @@ class DummiesWish:
     law : str or None
         The text after --dummies.
     reports : int
-        Reports of one person to each question.
+        Number of reports of one person to each question.
     others : tuple of str
-        Options typed that say nothing here.
+        Typed options that have no meaning here.
     """
 
     promises: tuple[str, ...]
@@ -256,7 +256,7 @@ class DummiesWish:
 
 
 def run_calibrate_dummies(wish: DummiesWish, delta: float, *, json: bool) -> None:
-    """Find the dummies and show what was certified with them."""
+    """Find the number of dummies, and print it with the guarantees certified with them."""
     if wish.others:
         raise InvalidInput(
             f"{wish.others[0]} does not belong to --find dummies: what dummies keep holds for every batch and against "
@@ -282,7 +282,7 @@ def run_calibrate_dummies(wish: DummiesWish, delta: float, *, json: bool) -> Non
 
 
 def _promises(wish: DummiesWish) -> list[tuple[float, float]]:
-    """Read what each level is promised."""
+    """Return the promises as pairs (local budget, central epsilon)."""
     given = [value is not None for value in (wish.epsilon0, wish.target_epsilon)]
     if bool(wish.promises) == all(given) or (wish.promises and any(given)):
         raise InvalidInput(

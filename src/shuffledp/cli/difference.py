@@ -40,16 +40,16 @@ from shuffledp.whole_files import read_bytes
 # A difference of two releases: as JSON, on a terminal, and as a page.
 
 MOST_ROWS = 60
-"""Categories, bins and coordinates that the table on the terminal lists."""
+"""Largest number of categories, bins or coordinates in the table on the terminal."""
 
 
 SHAPES: dict[str, Shape] = {each.name: each.shape for each in (Frequency, Histogram, Mean, VectorMean)}
-"""Of the questions whose answers have a difference."""
+"""Shapes of the questions whose answers have a difference, by name."""
 NO_ROOM = "The deltas of the two leave no room at this delta; name a larger --delta."
 
 
 def difference_notes(found: Difference) -> list[str]:
-    """Say for whom the guarantee holds, and how an interval is read."""
+    """Return sentences on whom the guarantee protects, and on how to read an interval."""
     who = (
         "Nobody is in both, so the larger cost holds for everybody."
         if found.disjoint
@@ -66,12 +66,12 @@ def difference_notes(found: Difference) -> list[str]:
 
 
 def direction(names: tuple[str, str]) -> str:
-    """Say which of two releases is subtracted from which.
+    """Return a sentence that says which of two releases is subtracted from which.
 
     Parameters
     ----------
     names : tuple of str
-        What the two are called.
+        Names of the two releases.
 
     Examples
     --------
@@ -83,14 +83,14 @@ def direction(names: tuple[str, str]) -> str:
 
 
 def difference_to_json(found: Difference, names: tuple[str, str], *, simultaneous: bool = False) -> dict[str, Any]:
-    """Build the object that `shuffledp difference --json` prints.
+    """Return the object that `shuffledp difference --json` prints.
 
     Parameters
     ----------
     found : Difference
-        Of two releases.
+        The difference of two releases.
     names : tuple of str
-        What the two are called.
+        Names of the two releases.
     simultaneous : bool
         Whether the intervals hold together.
     """
@@ -120,9 +120,9 @@ def difference_table(found: Difference, names: tuple[str, str], *, simultaneous:
     Parameters
     ----------
     found : Difference
-        Of two releases.
+        The difference of two releases.
     names : tuple of str
-        What the two are called.
+        Names of the two releases.
     simultaneous : bool
         Whether the intervals hold together.
     """
@@ -140,7 +140,7 @@ def difference_table(found: Difference, names: tuple[str, str], *, simultaneous:
 
 
 def difference_lines(found: Difference, *, simultaneous: bool) -> Iterator[list[str]]:
-    """Yield the lines of the table, as `difference_table` heads them; arguments as there."""
+    """Yield the lines of the table under the headings of `difference_table`; arguments as there."""
     for label, numbers in zip(labels_of(found), numbers_of(found, simultaneous), strict=True):
         cells = _share_cells(*numbers) if shape_of(found).scale == "share" else _cells(*numbers)
         yield [*([shown_label(label)] if label else []), *cells]
@@ -152,11 +152,11 @@ def print_difference(console: Console, found: Difference, names: tuple[str, str]
     Parameters
     ----------
     console : Console
-        Where to.
+        The console to print on.
     found : Difference
-        Of two releases.
+        The difference of two releases.
     names : tuple of str
-        What the two are called.
+        Names of the two releases.
     simultaneous : bool
         Whether the intervals hold together.
     """
@@ -180,17 +180,17 @@ def print_difference(console: Console, found: Difference, names: tuple[str, str]
 
 
 def shape_of(found: Difference) -> Shape:
-    """Return what both answers have in common."""
+    """Return the shape that both answers have in common."""
     return SHAPES[found.before.question]
 
 
 def shown_label(label: dict[str, Any]) -> str:
-    """Return a category, the edges of a bin, or a coordinate, as people read it."""
+    """Return the label of an entry as a text: a category, the edges of a bin, or a coordinate."""
     return " to ".join(str(value) if isinstance(value, str) else near(value) for value in label.values())
 
 
 def labels_of(found: Difference) -> Iterator[dict[str, Any]]:
-    """Yield what names each number: category, edges, coordinate; empty for a single number."""
+    """Yield the label of each number: category, edges, coordinate; empty for a single number."""
     keys, labels = shape_of(found).keys, found.before.labels
     for label in labels if labels is not None else range(np.size(found.analysis.value)):
         if len(keys) == 1:
@@ -200,7 +200,7 @@ def labels_of(found: Difference) -> Iterator[dict[str, Any]]:
 
 
 def numbers_of(found: Difference, simultaneous: bool) -> list[list[float]]:
-    """List before, after, difference, standard error, low and high end, a line for each label."""
+    """Return, for each label, the list [before, after, difference, standard error, low end, high end]."""
     low, high = found.confidence_interval(CONFIDENCE, simultaneous=simultaneous)
     columns = (found.before.analysis.value, found.after.analysis.value, found.estimate, found.standard_error, low, high)
     return np.column_stack([np.atleast_1d(column) for column in columns]).tolist()
@@ -225,12 +225,12 @@ SHUFFLER = (
 
 
 def difference_checklist(found: Difference) -> list[Point]:
-    """Answer the questions for a difference of two releases.
+    """Return the answers to the checklist's questions for a difference of two releases.
 
     Parameters
     ----------
     found : Difference
-        Of two releases.
+        The difference of two releases.
     """
     sides = (found.before, found.after)
     settings = [side.setting for side in sides]
@@ -289,30 +289,30 @@ def _difference_parameters(found: Difference) -> Iterator[str]:
 # A difference of two releases as one self-contained HTML page.
 
 _ROWS_OF_A_PAGE = 400
-"""Lines of the table that a page lists."""
+"""Largest number of lines of the table on a page."""
 
 
 MOST_BARS = 60
-"""Categories that a picture shows."""
+"""Largest number of categories in a picture."""
 
 
 def difference_page(
     heading: str, found: Difference, names: tuple[str, str], *, simultaneous: bool, command: str, version: str
 ) -> str:
-    """Write the page.
+    """Return the page of a difference.
 
     Parameters
     ----------
     heading : str
         Title of the page.
     found : Difference
-        Of two releases.
+        The difference of two releases.
     names : tuple of str
-        What the two are called.
+        Names of the two releases.
     simultaneous : bool
         Whether the intervals hold together.
     command, version : str
-        What made the page.
+        The command, and the version of the library, that made the page.
 
     Returns
     -------
@@ -342,7 +342,7 @@ def difference_page(
 
 
 def _picture(found: Difference, simultaneous: bool) -> Markup | None:
-    """Draw the differences with their intervals; None of vectors and of very many categories."""
+    """Return a picture of the differences with their intervals; None for vectors and for very many categories."""
     numbers, drawn = numbers_of(found, simultaneous), shape_of(found).picture
     if drawn is None:
         return None
@@ -364,12 +364,12 @@ Known = dict[str, Any]
 
 
 def side_of_file(path: Path, question: str | None) -> Side:
-    """Read the release of one question.
+    """Return the release of one question that a file holds.
 
     Parameters
     ----------
     path : Path
-        What mean, frequency, histogram, vector-mean, release or open printed with --json.
+        Output of mean, frequency, histogram, vector-mean, release or open with --json.
     question : str or None
         Which of several questions: a column, the question and its column, a survey's text, or a place from 1 on.
 
@@ -390,14 +390,14 @@ def side_of_file(path: Path, question: str | None) -> Side:
 
 
 def side_of_group(path: Path, name: str) -> Side:
-    """Read the release to one group.
+    """Return the release to one group that a file holds.
 
     Parameters
     ----------
     path : Path
-        What a question with --by printed with --json.
+        Output of a question with --by and --json.
     name : str
-        The group.
+        Name of the group.
 
     Raises
     ------
@@ -418,7 +418,7 @@ def side_of_group(path: Path, name: str) -> Side:
 
 
 def holds_several(path: Path) -> bool:
-    """Whether a file answers several questions."""
+    """Return whether a file answers several questions."""
     return isinstance(_object(path).get("releases"), list)
 
 
@@ -428,12 +428,12 @@ def check_apart(files: Sequence[Path]) -> None:
     Parameters
     ----------
     files : sequence of Path
-        Those that are compared.
+        The files that are compared.
 
     Raises
     ------
     InvalidInput
-        If two are of one task.
+        If two files are of one task.
     """
     collections = [_object(path).get("collection") for path in files]
     tasks = [str(known.get("id")) for known in collections if isinstance(known, dict)]  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
@@ -465,7 +465,7 @@ def _object(path: Path) -> Known:
 
 
 def _chosen(path: Path, several: Sequence[Known], question: str | None) -> Known:
-    """Return the one of several releases that a name means."""
+    """Return the one of several releases that ``question`` names."""
     if question is None and len(several) == 1:
         return several[0]
     listed = ", ".join(f"{place} {_title(entry)}" for place, entry in enumerate(several, start=1))
@@ -485,18 +485,18 @@ def _chosen(path: Path, several: Sequence[Known], question: str | None) -> Known
 
 
 def _names(entry: Known) -> set[str]:
-    """Return what a question may be called."""
+    """Return the names by which a question may be chosen."""
     column, kind = str(entry.get("column", entry.get("text", ""))), str(entry.get("question", ""))
     return {" ".join(name.split()).casefold() for name in (column, f"{kind} {column}")}
 
 
 def _title(entry: Known) -> str:
-    """Question and column, or a survey's text."""
+    """Return a question's name and column, or a survey question's text."""
     return f"{entry.get('question')} {shown(entry.get('column', entry.get('text')))}"
 
 
 def _side(path: Path, entry: Known, besides: int = 0) -> Side:
-    """Read one release; whatever is not as a release prints it is refused."""
+    """Return one release from its JSON object; refuse an object that differs from what a release prints."""
     try:
         if entry["private"] is not True:
             raise InvalidInput(f"{path_shown(path)} is a simulation, which protects nobody; leave it out")
@@ -520,7 +520,7 @@ def _side(path: Path, entry: Known, besides: int = 0) -> Side:
 
 
 def _answer(question: str, entry: Known) -> tuple[tuple[Hashable, ...] | None, Any, Any]:
-    """Return labels, values and standard errors."""
+    """Return labels, values and standard errors of a release's JSON object."""
     if question == "mean":
         return None, np.array(float(entry["estimate"])), np.array(float(entry["standard_error"]))
     rows = entry["estimates"]
@@ -537,7 +537,7 @@ def _answer(question: str, entry: Known) -> tuple[tuple[Hashable, ...] | None, A
 
 @dataclass(frozen=True)
 class Compared:
-    """What is subtracted from what.
+    """The two releases to subtract, as typed.
 
     Parameters
     ----------
@@ -560,7 +560,7 @@ class Compared:
     disjoint: bool
 
     def check(self) -> None:
-        """Refuse what is not two releases."""
+        """Refuse options that do not name two releases."""
         check_delta(self.delta)
         if len(self.files) != (2 if self.between is None else 1):
             raise InvalidInput(
@@ -581,7 +581,7 @@ class Compared:
             )
 
     def found(self) -> tuple[Difference, tuple[str, str]]:
-        """Subtract the first from the second; return what both are called, too."""
+        """Return the second release minus the first, and the names of the two."""
         if self.between is not None:
             before, after = (side_of_group(self.files[0], name) for name in self.between)
             return subtract(before, after, delta=self.delta, disjoint=True), self.between
@@ -595,7 +595,7 @@ class Compared:
 def run_difference(
     asked: Compared, *, simultaneous: bool, as_json: bool, report: Path | None, title: str | None
 ) -> None:
-    """Subtract the first from the second, and say what both cost together."""
+    """Subtract the first release from the second, and print the difference with the guarantee of both together."""
     asked.check()
     with reserved(report, "--report") as page:
         with working("Subtracting"):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from shuffledp.releases.margins import Margins
 
 Typed = Mapping[str, Any]
-"""The options as typed, by their names in Python."""
+"""The options as typed, by their Python names."""
 Part = TypeVar("Part")
 
 
@@ -47,16 +47,16 @@ Part = TypeVar("Part")
 
 
 def read(part: type[Part], typed: Typed, **known: Any) -> Part:
-    """Make one of `Ask`, `People` and `Terms` from what was typed.
+    """Return an `Ask`, `People` or `Terms` made from the typed options.
 
     Parameters
     ----------
     part : type
-        Which one.
+        The class to make.
     typed : mapping
         The options.
     **known
-        Fields that are more than what was typed.
+        Fields with values that are not typed options.
     """
     own = {each.name: typed_name(each.name) for each in fields(part) if each.metadata["typed"]}  # type: ignore[arg-type]
     return part(
@@ -65,12 +65,12 @@ def read(part: type[Part], typed: Typed, **known: Any) -> Part:
 
 
 def read_ask(name: str, typed: Typed) -> Ask:
-    """Read the question and its columns.
+    """Return the question and its columns from the typed options.
 
     Parameters
     ----------
     name : str
-        The command.
+        Name of the command.
     typed : mapping
         Its options.
     """
@@ -80,7 +80,7 @@ def read_ask(name: str, typed: Typed) -> Ask:
 
 
 def read_people(typed: Typed) -> People:
-    """Read whom is asked: the table, and whose rows they are."""
+    """Return the table and the owners of its rows from the typed options."""
     besides = {"consent": None, "missing_budget": None}  # they are in the budgets
     if typed.get("by") is not None or typed.get("groups") is not None:
         besides["groups"] = parse_groups(typed["by"], typed["groups"])[1]  # type: ignore[assignment]
@@ -90,19 +90,19 @@ def read_people(typed: Typed) -> People:
 
 
 def read_terms(typed: Typed, progress: Progress, margins: Margins | None = None) -> Terms:
-    """Read on which terms; the ledger is opened."""
+    """Return the terms from the typed options, with the ledger opened."""
     check_weights(typed)
     random, ledger = choose_random(typed["simulation_seed"]), opened_ledger(typed["ledger"])
     return read(Terms, typed, random=random, ledger=ledger, progress=progress, margins=margins)
 
 
 def run(name: str, typed: Typed) -> None:
-    """Ask a question and show the answer.
+    """Ask a question and print the answer.
 
     Parameters
     ----------
     name : str
-        The command.
+        Name of the command.
     typed : mapping
         Its options.
     """
@@ -124,7 +124,7 @@ def run(name: str, typed: Typed) -> None:
 
 
 def _margins(typed: Typed) -> Margins | None:
-    """Read --margins before anything is spent; they must name the groups."""
+    """Return the margins of --margins, read before any budget is spent; they must name the groups."""
     path = typed.get("margins")
     if path is None:
         return None
@@ -140,7 +140,7 @@ def _margins(typed: Typed) -> Margins | None:
 
 
 def _with_projected(found: Release | GroupedRelease, besides: Shown) -> pl.DataFrame:
-    """Return the answer as a table, with the projected shares that the screen shows too."""
+    """Return the answer as a table, with the projected shares if the screen shows them."""
     from shuffledp.questions.frequency import project_to_simplex
 
     frame = found.to_frame(simultaneous=besides.simultaneous, amounts=True)
@@ -158,12 +158,14 @@ def _completed(found: Release | GroupedRelease, published: bool) -> Release | Gr
 
 
 def completed(found: Release, *, published: bool) -> Release:
-    """Add every published bound to the evidence, if they are to be shown; the certified interval stays as it is.
+    """Return the release with every published bound in its evidence, if these are to be shown.
+
+    The certified interval is unchanged.
 
     Parameters
     ----------
     found : Release
-        Of any question.
+        The release of any question.
     published : bool
         Whether --bounds asks for the published bounds.
     """
@@ -180,7 +182,7 @@ def show(
     written: Sequence[Path],
     margins: Margins | None = None,
 ) -> None:
-    """Print the release for a program, or for a person, who is told which files were written."""
+    """Print the release as JSON, or for people with the names of the files that were written."""
     how = {"simplex": shown.simplex, "simultaneous": shown.simultaneous}
     if isinstance(found, GroupedRelease):
         if typed["json"]:
@@ -205,7 +207,7 @@ def show(
 
 
 def tell_local(typed: Typed, guarantee: Guarantee) -> None:
-    """Say beside a central epsilon that was asked for which local budget was found for it."""
+    """Print, beside a target epsilon, the local budget that was found for it."""
     if typed["target_epsilon"] is not None:
         console().print(
             f"Local budget found for a central epsilon of {near(typed['target_epsilon'])}: "
@@ -238,7 +240,7 @@ def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown, margins: 
 
 
 def parse_budgets(typed: Typed) -> RowBudgets | None:
-    """Read where the budgets come from: one number, a column of numbers or of words; None if a target finds one."""
+    """Return the source of the budgets: one number, a column of numbers or of words; None if a target determines it."""
     if typed["epsilon0"] is None:
         for name in ("consent", "missing_budget", "delta0"):
             if typed.get(name):
@@ -259,7 +261,7 @@ def parse_budgets(typed: Typed) -> RowBudgets | None:
 
 
 def parse_consent(texts: tuple[str, ...]) -> dict[str, float] | None:
-    """Read --consent WORD=E, repeated; None without."""
+    """Return the budgets of words from the repeated option --consent WORD=E; None without one."""
     words: dict[str, float] = {}
     for text in texts:
         word, equals, budget = text.rpartition("=")
@@ -281,7 +283,7 @@ def parse_consent(texts: tuple[str, ...]) -> dict[str, float] | None:
 
 
 def check_stated(typed: Typed) -> None:
-    """Refuse options that nothing of what is asked for uses.
+    """Refuse options that nothing in the command uses.
 
     Parameters
     ----------
@@ -295,7 +297,7 @@ def check_stated(typed: Typed) -> None:
 
 
 def check_weights(typed: Typed) -> None:
-    """Refuse weights by precision where levels are not seen: there is nothing to weigh."""
+    """Refuse weights by precision where levels are not seen, so that there is nothing to weight."""
     if typed["weights"] == "precision" and typed["seen"] != "levels":
         got = "--seen was left out" if typed["seen"] is None else f"got --seen {typed['seen']}"
         raise InvalidInput(
@@ -304,7 +306,10 @@ def check_weights(typed: Typed) -> None:
 
 
 def parse_groups(by: str | None, text: str | None) -> tuple[str, tuple[str, ...]]:
-    """Read --by and --groups: names with a comma between them (quotes as in CSV), or a file with one per line."""
+    """Return column and names of --by and --groups.
+
+    Names are comma-separated (quotes as in CSV), or stand in a file with one per line.
+    """
     if by is None:
         raise InvalidInput("--groups names the groups of a column; name the column with --by")
     if text is None:
@@ -316,7 +321,7 @@ def parse_groups(by: str | None, text: str | None) -> tuple[str, tuple[str, ...]
 
 
 def parse_values(text: str) -> tuple[str, ...]:
-    """Read --values: the names of columns, a comma between them (quotes as in CSV)."""
+    """Return the column names of --values: comma-separated, quotes as in CSV."""
     names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []))
     if not names or not all(names):
         raise InvalidInput(f"--values needs the names of columns with a comma between them; got {shown(text)}")
@@ -324,18 +329,18 @@ def parse_values(text: str) -> tuple[str, ...]:
 
 
 LONGEST_QUESTIONS = 1 << 20
-"""Bytes of a file of questions."""
+"""Largest size, in bytes, of a file of questions."""
 
 ITEMS = ("candidates", "max_length", "alphabet", "cut", "false_positives")
 KINDS = ("frequency", "frequent-items", "mean", "variance", "histogram", "quantiles")
-"""What a question in a file may be."""
+"""Allowed kinds of a question in a file."""
 KEYS = {"column", "text", "kind", "choices", "low", "high", "step", "bins", "at", "family", "mechanism",
         "missing_as", "other", "clip", *ITEMS}  # fmt: skip
-"""What a question in a file may say; text, step and the kinds choice and number are a survey's."""
+"""Allowed keys of a question in a file; text, step and the kinds choice and number belong to surveys."""
 
 
 def run_together(typed: Typed) -> None:
-    """Ask the questions and show the answers.
+    """Ask the questions and print the answers.
 
     Parameters
     ----------
@@ -367,7 +372,7 @@ def _board(typed: Typed, found: JointRelease) -> str:
 
 
 def parse_ask(text: str) -> Ask:
-    """Read --ask: the question, its column, and what belongs to it.
+    """Return the question, its column, and its parameters from the text after --ask.
 
     Parameters
     ----------
@@ -394,7 +399,7 @@ def parse_ask(text: str) -> Ask:
 
 
 def read_questions(path: Path) -> list[Ask]:
-    """Read the ``[[questions]]`` of a TOML file; whatever else a survey says is not looked at.
+    """Return the ``[[questions]]`` of a TOML file; other tables, such as those of a survey, are ignored.
 
     Parameters
     ----------
@@ -404,7 +409,7 @@ def read_questions(path: Path) -> list[Ask]:
     Raises
     ------
     InvalidInput
-        If it is no TOML, or a question is not as it must be.
+        If the file is no TOML, or a question has other keys or values than allowed.
     """
     name = path_shown(path)
     try:
@@ -442,7 +447,7 @@ def _question(entry: Any, where: str) -> Ask:
 
 
 def _first(text: Any) -> Any:
-    """Return a text, or the first of its languages."""
+    """Return a text or, of a text in several languages, the first."""
     return next(iter(text.values())) if isinstance(text, dict) and text else text  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
 
 

@@ -32,7 +32,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
     "Check (start here: audit)": ("audit", "ledger", "total", "reproduce"),
     "More": ("demo", "train", "predict", "completion"),
 }  # fmt: skip
-"""Commands in the groups in which --help lists them; one that is not named here is listed in the last group."""
+"""Commands by the group in which --help lists them; a command not named here is listed in the last group."""
 FIRST = """\
 Start   shuffledp demo                                (all commands: shuffledp --help)
 Table   shuffledp mean a.csv --value x --low 0 --high 9 --epsilon0 2 --delta 1e-6
@@ -40,14 +40,14 @@ Survey  shuffledp task draft survey.toml --out lunch  (try: shuffledp demo colle
 Plan    shuffledp calibrate --target-epsilon 0.5 --n 10000 --delta 1e-6
 Decide  shuffledp amplify --epsilon0 2 --n 10000 --delta 1e-6\
 """
-"""What `shuffledp` shows without a command: what to type for each of the four jobs."""
+"""Text that `shuffledp` prints without a command: what to type for each of the four main tasks."""
 
 
 class Once(TyperCommand):
-    """A command that refuses an option given twice, of which a parser would silently keep the last."""
+    """A command that refuses an option given twice, of which a parser would silently use the last."""
 
     def make_parser(self, ctx: Any) -> Any:
-        """Return the parser of the command line, with the check added."""
+        """Return the parser of the command line with the check for repeated options."""
         parser = super().make_parser(ctx)
         parse = parser.parse_args
 
@@ -64,7 +64,7 @@ class Once(TyperCommand):
 
 
 def bare() -> typer.Typer:
-    """Return the command line without a command: what `shuffledp` does by itself."""
+    """Return the command line without any command."""
     app = typer.Typer(
         add_completion=False,
         rich_markup_mode="rich",
@@ -94,17 +94,17 @@ def root(
 
 
 def arrange(app: typer.Typer) -> tuple[str, ...]:
-    """Put the commands into their groups, in the order of `PANELS`, and let every option be given once.
+    """Assign the commands to their groups, in the order of `PANELS`, and let every option be given only once.
 
     Parameters
     ----------
     app : typer.Typer
-        With all its commands registered.
+        The app, with all its commands registered.
 
     Returns
     -------
     tuple of str
-        Their names, in the order in which --help lists them.
+        Names of the commands, in the order in which --help lists them.
     """
     place = {name: panel for panel, names in PANELS.items() for name in names}
     registered = [*app.registered_commands, *app.registered_groups]
@@ -119,7 +119,7 @@ def arrange(app: typer.Typer) -> tuple[str, ...]:
 
 
 def spelled(arguments: list[str]) -> list[str]:
-    """Read `help COMMAND` as `COMMAND --help`.
+    """Return the arguments with `help COMMAND` replaced by `COMMAND --help`.
 
     Examples
     --------
@@ -144,7 +144,7 @@ SHARED: Mapping[str, tuple[Any, Any]] = {
     "csv": (e.Csv, None),
     "report": (o.Report, None),
 }
-"""Options of every question: annotation and default; those of `People` and `Terms`, and how the answer is shown."""
+"""Options of every question, as annotation and default: those of `People` and `Terms`, and those on the output."""
 
 RANGE: Mapping[str, tuple[Any, Any]] = {"low": (o.Low, None), "high": (o.High, None), **e.typed_options("clip")}
 OTHER: Mapping[str, tuple[Any, Any]] = e.typed_options("other")
@@ -158,14 +158,14 @@ SHARES: Mapping[str, tuple[Any, Any]] = {
 
 @dataclass(frozen=True)
 class Command:
-    """A command that asks a question.
+    """The definition of a command that asks a question.
 
     Parameters
     ----------
     summary : str
-        What it estimates.
+        One sentence on the estimate, for --help.
     example : str
-        Its options on the bundled table.
+        Options of an example on the bundled table.
     options : mapping of str to (annotation, default)
         The question's own options.
     first : mapping of str to (annotation, default)
@@ -264,11 +264,11 @@ TOGETHER: Mapping[str, tuple[Any, Any]] = {
     **COUNTS,
     "board": (o.Board, None),
 }
-"""Options of `release`, which asks several questions."""
+"""Options of the command `release`, which asks several questions."""
 
 
 def together() -> Callable[..., None]:
-    """Return the function that typer makes `release` from."""
+    """Return the function from which typer makes the command `release`."""
 
     def release(**typed: Any) -> None:
         from shuffledp.cli.estimate import run_together
@@ -284,7 +284,7 @@ def together() -> Callable[..., None]:
 
 
 def command(name: str) -> Callable[..., None]:
-    """Return the function that typer makes the command from.
+    """Return the function from which typer makes a question's command.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def command(name: str) -> Callable[..., None]:
 
 @cache
 def alone(name: str) -> Callable[..., Any]:
-    """Return the command line with this command only, ready to be called: the others need not be loaded.
+    """Return a callable command line with one command only, which starts faster.
 
     Parameters
     ----------
@@ -323,12 +323,12 @@ def alone(name: str) -> Callable[..., Any]:
 
 
 def signed(function: Callable[..., None], options: Mapping[str, tuple[Any, Any]]) -> Callable[..., None]:
-    """Give a function the options as its signature, those that are needed first.
+    """Return a function with the options as its signature, required ones first.
 
     Parameters
     ----------
     function : callable
-        Takes what was typed by keyword.
+        Function that takes the options by keyword.
     options : mapping of str to (annotation, default)
         Its options.
     """
@@ -345,16 +345,16 @@ def signed(function: Callable[..., None], options: Mapping[str, tuple[Any, Any]]
 _NAMED = re.compile(r"`(\w+)(?: = '?([\w.,-]+)'?)?`")
 
 _TARGET = "epsilon"
-"""What the searches of `calibrate` call --target-epsilon."""
+"""Name, in the searches of `calibrate`, of the parameter for --target-epsilon."""
 
 
 def in_options(message: str, arguments: Sequence[str], options: Collection[str]) -> str:
-    """Name options where a message of the library names its parameters: between backticks, or as its first word.
+    """Return a message with parameter names replaced by options, between backticks or as the first word.
 
     Parameters
     ----------
     message : str
-        Of an `InvalidInput` or `OutOfRegime`.
+        Message of an `InvalidInput` or `OutOfRegime`.
     arguments : sequence of str
         The command line: a name with which a message begins is an option only if that was typed.
     options : collection of str

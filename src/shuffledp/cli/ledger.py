@@ -31,26 +31,26 @@ from shuffledp.whole_files import read_bytes
 # A ledger as a JSON object, as sentences, and as a table on a terminal.
 
 MOST_ENTRIES = 60
-"""Entries that a terminal lists: the latest ones."""
+"""Largest number of entries on a terminal: the latest ones."""
 
 
 _MANY = 100
-"""So many releases stand for many."""
+"""Number of releases in an example of many small releases."""
 
 
 _FOUND = 0.999
-"""Of the largest epsilon that fits; a release's mu is found to 2e-4."""
+"""Share of the largest epsilon that fits which is stated, since a release's mu is found to 2e-4."""
 
 
 def ledger_to_json(ledger: Ledger, total: Total) -> dict[str, Any]:
-    """Build the object that `shuffledp ledger --json` prints.
+    """Return the object that `shuffledp ledger --json` prints.
 
     Parameters
     ----------
     ledger : Ledger
-        An open one.
+        An open ledger.
     total : Total
-        Of its entries.
+        The total of its entries.
     """
     limit = ledger.limit
     allowed = None if limit is None else {"epsilon": limit.epsilon, "delta": limit.delta}
@@ -90,14 +90,14 @@ def _entry(entry: Entry) -> dict[str, Any]:
 
 
 def sentences(ledger: Ledger, total: Total) -> list[str]:
-    """Say what may be claimed of all releases together, and what may not.
+    """Return sentences on what may be claimed of all releases together, and what may not.
 
     Parameters
     ----------
     ledger : Ledger
-        An open one.
+        An open ledger.
     total : Total
-        Of its entries.
+        The total of its entries.
     """
     limit, said = ledger.limit, list[str]()
     if limit is not None:
@@ -145,12 +145,14 @@ def sentences(ledger: Ledger, total: Total) -> list[str]:
 
 
 def cost_of_limit(limit: Limit) -> str:
-    """Say what a limit has room for: it adds up squares of mu, which suits many small releases and not a large one.
+    """Return a sentence on the releases for which a limit has room.
+
+    A limit bounds a sum of squares of mu, which suits many small releases better than one large one.
 
     Parameters
     ----------
     limit : Limit
-        Of a ledger.
+        The limit of a ledger.
     """
     one, many = (_FOUND * largest_pure(limit.mu / math.sqrt(releases)) for releases in (1, _MANY))
     return (
@@ -166,11 +168,11 @@ def print_ledger(console: Console, ledger: Ledger, total: Total) -> None:
     Parameters
     ----------
     console : Console
-        Where to.
+        The console to print on.
     ledger : Ledger
-        An open one.
+        An open ledger.
     total : Total
-        Of its entries.
+        The total of its entries.
     """
     entries = ledger.entries()
     if entries:
@@ -195,7 +197,7 @@ def print_ledger(console: Console, ledger: Ledger, total: Total) -> None:
 
 
 def entry_cells(entry: Entry) -> tuple[str, ...]:
-    """Return what a table shows of an entry."""
+    """Return the cells of an entry in a table."""
     return (
         str(entry.number),
         entry.date[:10],
@@ -212,14 +214,14 @@ def entry_cells(entry: Entry) -> tuple[str, ...]:
 
 
 def ledger_checklist(ledger: Ledger, total: Total) -> list[Point]:
-    """Answer the questions for all releases in a ledger together.
+    """Return the answers to the checklist's questions for all releases in a ledger together.
 
     Parameters
     ----------
     ledger : Ledger
-        An open one.
+        An open ledger.
     total : Total
-        Of its entries.
+        The total of its entries.
     """
     stated = "The page of each release says"
     return points(
@@ -275,16 +277,16 @@ def _ledger_composition(ledger: Ledger, total: Total) -> Iterator[str]:
 
 
 def ledger_page(ledger: Ledger, total: Total, *, command: str, version: str) -> str:
-    """Write the page.
+    """Return the page of a ledger.
 
     Parameters
     ----------
     ledger : Ledger
-        An open one.
+        An open ledger.
     total : Total
-        Of its entries.
+        The total of its entries.
     command, version : str
-        What made the page.
+        The command, and the version of the library, that made the page.
 
     Returns
     -------
@@ -306,13 +308,13 @@ def ledger_page(ledger: Ledger, total: Total, *, command: str, version: str) -> 
 
 
 LONGEST_RESULT = 1 << 28
-"""Bytes of what a command printed with --json."""
+"""Largest size, in bytes, of a file that a command wrote with --json."""
 AGREES = 1e-3
-"""Relative distance within which a guarantee that is computed again is the one that a file states."""
+"""Relative tolerance within which a recomputed guarantee counts as equal to the one that a file states."""
 
 
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""What reading a JSON file that is not as it must be can raise: 1e999 people, a thousand brackets."""
+"""Exceptions that reading a malformed JSON file can raise: 1e999 people, a thousand brackets."""
 
 
 def run_ledger(
@@ -325,7 +327,7 @@ def run_ledger(
     new: bool,
     as_json: bool,
 ) -> None:
-    """Make the ledger if it is to be made, set what is to be set, and show it."""
+    """Make the ledger if requested, change its limit and populations as requested, and print it."""
     wanted = None if limit is None else parse_limit(limit)
     if wanted is not None:
         Limit.checked(*wanted)
@@ -354,7 +356,7 @@ def _show(ledger: Ledger, total: Total, *, as_json: bool) -> None:
 
 
 def _names(text: str) -> list[str]:
-    """Read --disjoint A,B,..."""
+    """Return the names of populations in --disjoint A,B,..."""
     names = [name.strip() for name in text.split(",")]
     if not all(names):
         raise InvalidInput(f"--disjoint takes names of populations with commas between; got {shown(text)}")
@@ -362,7 +364,7 @@ def _names(text: str) -> list[str]:
 
 
 def parse_limit(text: str) -> tuple[float, float]:
-    """Read --limit EPSILON,DELTA."""
+    """Return the numbers of --limit EPSILON,DELTA."""
     try:
         epsilon, delta = (float(part) for part in text.split(","))
     except ValueError:
@@ -371,7 +373,7 @@ def parse_limit(text: str) -> tuple[float, float]:
 
 
 def run_total(files: list[Path], delta: float, *, as_json: bool) -> None:
-    """Compose the guarantees that JSON files state."""
+    """Compose the guarantees that JSON files state, and print the result."""
     check_delta(delta)
     found: list[tuple[Path, Stated]] = []
     with working("Composing"):
@@ -412,16 +414,16 @@ def run_total(files: list[Path], delta: float, *, as_json: bool) -> None:
 
 
 class Stated(NamedTuple):
-    """A guarantee as a file states it.
+    """A guarantee that a file states.
 
     Parameters
     ----------
     question : str
-        What was asked of whom.
+        The question and its column or population, in words.
     cost : Spending
-        What it costs.
+        The privacy cost.
     anew : bool
-        Whether the cost was computed again from the setting.
+        Whether the cost was recomputed from the setting.
     unit : str
         What a record is, as the file says: "people", "rows, taken as people", ...; "" where it does not.
     """
@@ -433,7 +435,7 @@ class Stated(NamedTuple):
 
 
 def read_guarantees(path: Path) -> list[Stated]:
-    """Read what a JSON file of `amplify`, of an estimate, of `release` or of `open` promises.
+    """Return the guarantees in a JSON file of `amplify`, of an estimate, of `release` or of `open`.
 
     Parameters
     ----------
@@ -475,7 +477,7 @@ def read_guarantees(path: Path) -> list[Stated]:
 
 
 def check_format(known: dict[str, Any], path: Path) -> None:
-    """Raise InvalidInput for a file of a later version, whose keys may mean something else; 0.1.0 told no format."""
+    """Refuse a file of a later version, whose keys may mean something else (version 0.1.0 wrote no format number)."""
     told = known.get("format", FORMAT)  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(told, int) or not 1 <= told <= FORMAT:
         raise InvalidInput(
@@ -485,19 +487,22 @@ def check_format(known: dict[str, Any], path: Path) -> None:
 
 
 def _of_groups(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
-    """Of groups that share nobody: at every epsilon the one that costs most there, which need not be the same."""
+    """Return name, cost and recomputation of a question to disjoint groups.
+
+    At every epsilon the cost is that of the group with the largest cost there, which need not always be the same group.
+    """
     found = [read_guarantee(group) for group in entry["groups"]]
     what, anew = f"{found[0][0]}, by group", all(again for _, _, again in found)
     return what, Spending.apart([spending for _, spending, _ in found]), anew
 
 
 def read_guarantee(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
-    """Return question, cost, and whether it was computed again, of one object with a guarantee.
+    """Return question, cost, and whether it was recomputed, for one object with a guarantee.
 
     Parameters
     ----------
     entry : dict
-        What a command printed with --json; KeyError, ValueError, TypeError tell that it is no such object.
+        Output of a command with --json; KeyError, ValueError or TypeError means that it is no such object.
     """
     told = entry.get("guarantee", entry)
     delta, upper = check_delta(told["delta"]), float(told["epsilon"]["upper"])
@@ -515,7 +520,7 @@ def read_guarantee(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
 
 
 def setting_of(entry: dict[str, Any]) -> Setting | None:
-    """Return the setting of an object with a guarantee; None where it is not told in full.
+    """Return the setting of an object with a guarantee; None where it is not stated in full.
 
     Parameters
     ----------
@@ -530,7 +535,7 @@ def setting_of(entry: dict[str, Any]) -> Setting | None:
 
 
 def _setting(told: dict[str, Any], levels_total: int) -> Setting:
-    """Return the setting that an object names, if it names all of it."""
+    """Return the setting that an object states; KeyError if a part of it is missing."""
     levels = told["levels"]
     if "dummies" in told or len(levels) != levels_total:
         raise KeyError("levels")

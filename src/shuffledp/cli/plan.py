@@ -1,4 +1,4 @@
-"""`plan`: from budgets, a question and a wanted guarantee to a way of asking."""
+"""The command `plan`: from budgets, a question and a target guarantee to a mechanism and rounded budgets."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from shuffledp.questions.mean import Mean
 
 PLANNED, MOST_ACCURATE = "epsilon0_planned", "epsilon0_most_accurate"
-"""Columns that --rounded-out adds; the second where the smallest error within the target is another plan."""
+"""Columns that --rounded-out adds; the second if the smallest error within the target is that of another plan."""
 QUESTION = "Question"
 MOST_BUDGETS = 12
-"""Budgets listed for whoever writes the devices' code."""
+"""Largest number of budgets listed for developers of the devices' code."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The question options as typed."""
+    """The question options, as typed."""
 
     question: str
     k: int | None
@@ -42,12 +42,12 @@ class Asked:
     deviation: float | None
 
     def parsed(self) -> tuple[Frequency | Mean, Guess]:
-        """Read the question, and what is guessed of the records.
+        """Return the question, and the guessed distribution of the records.
 
         Raises
         ------
         InvalidInput
-            If it is unknown, lacks something, or has something of the other question.
+            If the question is unknown, lacks an option, or has an option of the other question.
         """
         from shuffledp.planning import Guess
         from shuffledp.questions.frequency import Frequency
@@ -69,7 +69,7 @@ class Asked:
         return Frequency(range(self._categories())), Guess(share=self.share)
 
     def dummies(self, text: str | None, delta: float) -> Dummies | None:
-        """Read --dummies, made for the randomizer of the question that dummies serve best."""
+        """Return the dummies of --dummies, made for the question's randomizer that benefits most from them."""
         from shuffledp.cli.population import parse_dummies
         from shuffledp.questions.mean import Mean
         from shuffledp.randomizers import OneBit, RandomizedResponse
@@ -102,7 +102,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The wishes as typed; `shuffledp.planning.plan` defines and checks each."""
+    """The targets and limits of a plan, as typed; `shuffledp.planning.plan` defines and checks each."""
 
     target_epsilon: float
     delta: float
@@ -122,7 +122,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Files:
-    """The files that results go to."""
+    """The output files of a plan, as typed."""
 
     json: bool
     figure: Path | None
@@ -281,7 +281,7 @@ def plan_command(
 
 
 def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files) -> None:
-    """Plan, write the files, and show the plan."""
+    """Make a plan, write the files, and print the plan."""
     from shuffledp.planning import plan
     from shuffledp.report.to_json import dumps
     from shuffledp.shell.output import console, reserved, working
@@ -320,7 +320,7 @@ def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files)
 def _write(
     streams: dict[str, IO[str] | None], made: Plan, population: Population, steps: list[str], others: list[str]
 ) -> None:
-    """Fill the files that were asked for."""
+    """Write the requested files."""
     if (stream := streams["--figure"]) is not None:
         from shuffledp.report.plan import curve_file
 
@@ -344,7 +344,7 @@ def _write(
 
 
 def _write_rounded(stream: IO[str], made: Plan, population: Population) -> None:
-    """Write the table of budgets again, with the rounded ones; who takes no part is left out."""
+    """Write the table of budgets with a column of rounded budgets; rows of people who take no part are left out."""
     import polars as pl
 
     from shuffledp.tables import Table, read_columns
@@ -368,14 +368,14 @@ def _write_rounded(stream: IO[str], made: Plan, population: Population) -> None:
 def next_steps(
     made: Plan, way: Alternative, rule: Bucketing, population: Population, files: Files, categories: str | None
 ) -> list[str]:
-    """Give the command that carries a way out; capital letters stand for the reader's own names.
+    """Return the commands that carry out a plan; words in capitals stand for the reader's own names.
 
     Parameters
     ----------
     made : Plan
         The plan.
     way : Alternative
-        Its chosen way, or the most accurate one.
+        Its chosen alternative, or the most accurate one.
     rule : Bucketing
         How budgets are rounded for it.
     population, files
@@ -412,14 +412,14 @@ def next_steps(
 
 
 def next_lines(made: Plan, steps: list[str]) -> list[str]:
-    """Say what carries the plan out where one table holds the records."""
+    """Return sentences on how to carry the plan out where one table holds the records."""
     rounds = made.bucketing.around.rounds
     once = f"Next, once in each of {rounds:,} rounds" if rounds > 1 else "Next"
     return [f"{once}: {step}" for step in steps]
 
 
 def on_devices(made: Plan, population: Population) -> list[str]:
-    """Say what carries the plan out where everybody's device reports for itself; nothing for a table of budgets."""
+    """Return sentences on how to carry the plan out where everybody's device reports; none for a table of budgets."""
     rule = made.bucketing
     if population.file is not None:
         return []
@@ -435,7 +435,7 @@ def on_devices(made: Plan, population: Population) -> list[str]:
 
 
 def other_steps(made: Plan, population: Population, files: Files, categories: str | None) -> list[str]:
-    """Give the command of the smallest error within the target; none if it is the plan itself."""
+    """Return the commands for the smallest error within the target; none if that is the plan itself."""
     rule = made.most_accurate.bucketing
     if rule is None or rule is made.bucketing:
         return []
@@ -443,5 +443,5 @@ def other_steps(made: Plan, population: Population, files: Files, categories: st
 
 
 def _typed(number: float) -> str:
-    """Write a number as people type it, with all of its digits."""
+    """Return a number as a text, as people type it, with all of its digits."""
     return repr(float(number)).removesuffix(".0").replace("e-0", "e-")

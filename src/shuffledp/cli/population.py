@@ -29,16 +29,16 @@ MATRIX = ".csv"
 
 @dataclass(frozen=True)
 class Named:
-    """A family and the whole numbers after its name.
+    """A randomizer family, and the whole numbers that follow its name.
 
     Parameters
     ----------
     build : callable
-        Makes it from them.
+        Function of these numbers that returns the family.
     fewest, most : int
-        How many there are.
+        Smallest and largest number of them.
     example : str
-        One that works.
+        A valid example.
     """
 
     build: Callable[..., AnyLaw]
@@ -48,19 +48,19 @@ class Named:
 
 
 def parse_randomizer(text: str, available: str = AVAILABLE) -> AnyLaw | Literal["any"]:
-    """Turn the text after --randomizer into a family of randomizers.
+    """Return the family of randomizers that the text after --randomizer names.
 
     Parameters
     ----------
     text : str
         A name of `AVAILABLE`, with its whole numbers where it has any, or a path ending in ``.csv``.
     available : str
-        What an error lists.
+        List of names in an error.
 
     Raises
     ------
     InvalidInput
-        If the name is unknown, a number is missing, superfluous or bad, or the file holds no channel matrix.
+        If the name is unknown, a number is missing, superfluous or not allowed, or the file holds no channel matrix.
     """
     if text.lower().endswith(MATRIX):
         return _from_file(Path(text))
@@ -82,7 +82,7 @@ def parse_randomizer(text: str, available: str = AVAILABLE) -> AnyLaw | Literal[
 
 
 def families() -> Mapping[str, Named]:
-    """Every family by name. The range of a number, and the length of a vector, do not matter to the guarantee."""
+    """Return every family by name, with an arbitrary range or vector length, which do not change the guarantee."""
     from shuffledp import randomizers as r
 
     def sized(build: Callable[..., AnyLaw], example: str, most: int = 1) -> Named:
@@ -116,7 +116,7 @@ def families() -> Mapping[str, Named]:
 
 
 def _memoised(text: str, budgets: list[str]) -> AnyLaw:
-    """Read the permanent budget and, if there is one, the fresh one."""
+    """Return memoised randomized response with the permanent and, if given, the fresh budget."""
     from shuffledp.randomizers import Memoised
 
     try:
@@ -132,7 +132,7 @@ def _memoised(text: str, budgets: list[str]) -> AnyLaw:
 
 
 def _windowed(build: Callable[..., AnyLaw], shape: tuple[int, ...]) -> AnyLaw:
-    """Cells, and what is fixed for every budget, if anything is given."""
+    """Return a family of numbers with a number of cells and the shape parameters that are given, if any."""
     if not shape:
         return build(0.0, 1.0)
     cells, *fixed = shape
@@ -154,20 +154,20 @@ GAUSSIAN_NEEDS = "--randomizer gaussian needs a delta0 above 0 for everybody, be
 
 @dataclass(frozen=True)
 class Population:
-    """The population options as typed; exactly one of the three ways must be used.
+    """The population options, as typed; exactly one of the three forms must be used.
 
     Parameters
     ----------
     epsilon0, n : number or None
-        One budget for everybody, and how many users.
+        One budget for everybody, and the number of users.
     levels : list of str
         Texts such as ``"0.5:900"`` or ``"0.5,1e-9:900"``.
     file : Path or None
         A table with one row per user; `column` and `delta_column` name its budgets.
     table : TableOptions
-        How that table is written.
+        Format of that table.
     or_file : bool
-        Whether the command can read one; messages say so.
+        Whether the command can read a table; used in messages.
     """
 
     epsilon0: float | None = None
@@ -185,12 +185,12 @@ class Population:
             self.table.refuse_for_text("no --budgets FILE is given", everything)
 
     def budgets(self) -> Budgets:
-        """Count the users at each level.
+        """Return the budgets with the number of users at each level.
 
         Raises
         ------
         InvalidInput
-            If none or several of the three ways are used, or a value is bad.
+            If none or several of the three forms are used, or a value is not allowed.
         """
         single = self.epsilon0 is not None or self.n is not None
         if [single, bool(self.levels), self.file is not None].count(True) != 1:
@@ -208,19 +208,19 @@ class Population:
         return Budgets(epsilons=[self.epsilon0], counts=[self.users()])
 
     def users(self) -> int:
-        """Read --n, which must have been given."""
+        """Return --n, which must have been given."""
         if self.n is None or self.n < 1:
             raise InvalidInput(f"--n must be at least 1; got {self.n}")
         return self.n
 
     def check_columns(self) -> None:
-        """Refuse columns without a file."""
+        """Refuse names of columns without a file."""
         if self.file is None and (self.column is not None or self.delta_column is not None):
             raise InvalidInput("--column and --delta-column name columns of --budgets FILE; give the file too")
 
 
 class Situation(TypedDict):
-    """The parts of a `Setting` besides its population, read and ready to be handed over."""
+    """The parts of a `Setting` besides its population, parsed."""
 
     randomizer: AnyLaw | Literal["any"]
     seen: Seen
@@ -237,7 +237,7 @@ class Situation(TypedDict):
 
 @dataclass(frozen=True)
 class TypedSituation:
-    """What is asked about a population, as typed; `Setting` defines and checks each part.
+    """The options that describe a collection besides its population, as typed; `Setting` defines and checks each part.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class TypedSituation:
     dummies : str or None
         The text after --dummies.
     delta : float
-        Central delta, at which the ratio of a discrete Laplace law is chosen where --dummies does not state it.
+        Central delta, for which the ratio of a discrete Laplace law is chosen where --dummies does not state it.
     records : int or None
         As in `Setting`.
     """
@@ -273,7 +273,7 @@ class TypedSituation:
     same_record: bool = False
 
     def situation(self, levels: int) -> Situation:
-        """Read the question for a population of so many budget levels."""
+        """Return the parsed options for a population with ``levels`` budget levels."""
         randomizer = parse_randomizer(self.randomizer)
         return Situation(
             randomizer=randomizer,
@@ -290,24 +290,26 @@ class TypedSituation:
         )
 
     def about(self, budgets: Budgets) -> Setting:
-        """Put the question to a population; every option checked."""
+        """Return the setting with a population, after checking every option."""
         if self.randomizer == "gaussian" and not budgets.deltas.all():
             raise InvalidInput(f"{GAUSSIAN_NEEDS}; write --level E,DELTA0:COUNT, or name a --delta-column")
         return Setting(budgets, neighboring="replace-one", **self.situation(budgets.levels))
 
 
 def parse_dummies(text: str | None, delta: float, randomizer: AnyLaw | Literal["any"]) -> Dummies | None:
-    """Read --dummies: M, laplace:M, laplace:M:RATIO, ball:EPSILON, ball:RATE:RADIUS:CENTRE or normal:SPREAD:CENTRE.
+    """Return the dummies of --dummies.
+
+    The forms are M, laplace:M, laplace:M:RATIO, ball:EPSILON, ball:RATE:RADIUS:CENTRE and normal:SPREAD:CENTRE.
 
     Parameters
     ----------
     text : str or None
         The text after --dummies.
     delta : float
-        Central delta: where no ratio is stated, the law's ends have at most that chance; at it ball dummies keep the
-        central EPSILON even for reports without local noise.
+        Central delta: where no ratio is stated, the law's ends have at most that probability; at it, ball dummies keep
+        the central EPSILON even for reports without local noise.
     randomizer : RandomizerLaw, NoiseLaw or "any"
-        The family, which ball dummies are made for.
+        The family, for which ball dummies are made.
     """
     if text is None:
         return None
@@ -345,16 +347,16 @@ def parse_dummies(text: str | None, delta: float, randomizer: AnyLaw | Literal["
 
 
 def parse_seen(seen: str | None, levels: int, known: tuple[Seen, ...] = SEEN) -> Seen:
-    """Read --seen; it may be left out only where nothing depends on it.
+    """Return the view of --seen, which may be left out only where it makes no difference.
 
     Parameters
     ----------
     seen : str or None
         The text after --seen.
     levels : int
-        How many different budgets there are.
+        Number of different budgets.
     known : tuple of str
-        What the command takes.
+        Views that the command accepts.
     """
     if seen is None:
         if levels > 1:
@@ -369,7 +371,7 @@ def parse_seen(seen: str | None, levels: int, known: tuple[Seen, ...] = SEEN) ->
 
 
 def parse_bounds(which: str) -> bool:
-    """Read --bounds: whether every published bound is wanted too."""
+    """Return whether --bounds asks for every published bound."""
     if which not in BOUNDS:
         raise InvalidInput(f"--bounds must be {' or '.join(BOUNDS)}; got {shown(which)}")
     return which == "all"

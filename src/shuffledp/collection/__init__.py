@@ -1,4 +1,4 @@
-"""A shuffled collection that people can really hold: tasks, sealed reports, batches and their analysis."""
+"""A shuffled collection over the Internet: tasks, sealed reports, batches and their analysis."""
 
 from __future__ import annotations
 

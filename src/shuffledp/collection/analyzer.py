@@ -1,4 +1,4 @@
-"""The analyzer: opens a batch, certifies the floor anew, estimates, and signs the release."""
+"""The analyzer: it opens a batch, recomputes the certified floor, estimates, and signs the release."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ from shuffledp.setting import Evidence, Guarantee, LevelGuarantee, Setting
 
 
 def batch_draft(batch: Batch) -> Draft:
-    """Return what a ledger enters of a batch: all its questions at once, and what holds whoever the others are.
+    """Return the ledger's draft of an entry for a batch: all its questions together, with the guarantee of the floor.
 
     Parameters
     ----------
     batch : Batch
-        What the shuffler handed over. Its manifest, which names the columns by their SHA-256, is its fingerprint.
+        The batch. Its manifest, which names the columns by their SHA-256, identifies it.
 
     Raises
     ------
@@ -85,12 +85,12 @@ def enter_batch(
     fixed_in_advance: str | None,
     title: str,
 ) -> bool | None:
-    """Enter a batch, unless this very batch is entered.
+    """Enter a batch in a ledger, unless this very batch is already entered.
 
     Parameters
     ----------
     batch : Batch
-        What is about to be opened.
+        The batch that is about to be opened.
     ledger, population, fixed_in_advance, title
         As for `shuffledp.release`.
 
@@ -125,16 +125,16 @@ def enter_batch(
 
 @dataclass(frozen=True)
 class Junk:
-    """Rows of one question that are not used, and what junk can do.
+    """Unusable rows of one question, and the effect that invalid reports can have.
 
     Parameters
     ----------
     unreadable, repeated, impossible : int
         Rows that do not open, copies of other rows, and reports that the randomizer never makes.
     effect_of_share : float
-        The most by which 5 % of junk among the reports can shift the estimate, in its unit.
+        Largest shift of the estimate, in its unit, by 5 % of invalid reports.
     effect_seen : float
-        The most by which the rows that are not used can have shifted it.
+        Largest shift of the estimate by the unusable rows.
     """
 
     unreadable: int
@@ -145,31 +145,32 @@ class Junk:
 
     @property
     def total(self) -> int:
-        """All rows that are not used."""
+        """Number of all unusable rows."""
         return self.unreadable + self.repeated + self.impossible
 
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A batch, opened and estimated; nothing in it says which row was whose.
+    """An opened and estimated batch; nothing in it shows whose row was which.
 
     Parameters
     ----------
     batch : Batch
-        What was opened.
+        The batch.
     releases : tuple of Release
-        One a question; the guarantee of each is the floor of that question alone, or the local budget of its reports
-        where one hand runs shuffler and analyzer.
+        One for each question; the guarantee of each is the floor of that question alone, or the local budget of its
+        reports where one organisation runs both shuffler and analyzer.
     junk : tuple of Junk
-        One a question.
+        One for each question.
     floor : tuple of float
-        Central epsilon per level over all questions: certified anew, or the shuffler's number if that is larger.
+        Central epsilon (nats) per level over all questions, valid whatever other participants do: recomputed, or the
+        shuffler's number if that is larger.
     crowd : tuple of float or None
-        The smaller one that holds if at most 5 % of the other participants are fake; None where nobody has a level.
+        The smaller epsilon that holds if at most 5 % of the other participants are fake; None where nobody has a level.
     more : tuple of More
-        One a question: what its kind tells besides its shares.
+        One for each question: the results of its kind besides the shares.
     weighted : tuple of (WeightedTable or None)
-        One a question: what it says of the people for whom the answers stand; None where it is not weighted.
+        One for each question: estimates weighted to a population; None where they are not weighted.
     entered : bool or None
         Whether the ledger has entered the batch now; False if it was entered before; None without a ledger.
     """
@@ -185,13 +186,13 @@ class Opened:
 
     @property
     def promise_kept(self) -> bool:
-        """Whether no level's floor is above its promise, by more than two machines may differ."""
+        """Whether no level's floor exceeds its promise, up to the rounding difference between machines."""
         levels = self.batch.task.draft.levels
         return all(covers(level.promise, certified) for certified, level in zip(self.floor, levels, strict=True))
 
     @property
     def junk_seen(self) -> int:
-        """Rows that are not used, over all questions."""
+        """Number of unusable rows over all questions."""
         return sum(junk.total for junk in self.junk)
 
 
@@ -211,23 +212,23 @@ def open_batch(
     Parameters
     ----------
     batch : Batch or bytes
-        What the shuffler handed over.
+        The batch that the shuffler wrote.
     key : AnalyzerKey
         The key that was made with the draft.
     processes : int, optional
-        Most processes; one a core by default.
+        Largest number of processes; one per core by default.
     ledger : Ledger, str or Path, optional
-        Where the batch is entered before a row is opened, with the promise that holds whoever the others are. The same
+        Ledger in which the batch is entered before a row is opened, with the guarantee of the floor. The same
         batch is entered once, however often it is opened.
     population, fixed_in_advance, title
         As for `shuffledp.release`; the title's default is the task's.
     margins : Margins, optional
-        Public shares to which tables are weighted. If they fit none, nothing is entered or opened.
+        Public shares to which tables are weighted. If they fit no table, nothing is entered or opened.
 
     Returns
     -------
     Opened
-        Estimates, certified floor, crowd, and what was not used.
+        Estimates, certified floor, crowd, and numbers of unusable rows.
 
     Raises
     ------
@@ -303,7 +304,7 @@ def _question(
 def _column(
     batch: Batch, key: AnalyzerKey, number: int, processes: int | None
 ) -> tuple[NDArray[np.int64], tuple[int, int, int]]:
-    """Open one column: its pieces, and how many rows are unreadable, repeated and impossible."""
+    """Open one column; return its pieces, and the numbers of unreadable, repeated and impossible rows."""
     task, family = batch.task, batch.task.draft.columns[number].family
     size = task.inner_sizes[number]
     rows = open_column(
@@ -314,7 +315,7 @@ def _column(
 
 
 def _guarantee(batch: Batch, place: int) -> Guarantee:
-    """Return what one question costs those levels that somebody has: its floor, or the local budget of one hand."""
+    """Return one question's guarantee for the levels in use: its floor, or the local one without a shuffler."""
     draft, counts = batch.task.draft, batch.manifest.counts
     question, shuffled = draft.questions[place], not draft.operated_by.one_hand
     costs = cost_of_answer(draft, place)
@@ -335,6 +336,6 @@ def _guarantee(batch: Batch, place: int) -> Guarantee:
 
 
 def by_level(opened: Opened, values: Sequence[object]) -> dict[str, object]:
-    """Put values under the levels' names in the task's first language."""
+    """Return values by the levels' names in the task's first language."""
     levels = opened.batch.task.draft.levels
     return {next(iter(level.name.values())): value for level, value in zip(levels, values, strict=True)}

@@ -1,4 +1,4 @@
-"""`answer`, `open`, `task verify`: what participants, the analyzer and auditors do."""
+"""The commands `answer`, `open` and `task verify` of participants, the analyzer and auditors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _HOW = {"several": "any of ", "list": "one of ", "table": "one of "}
 
 
 def run_show(link_text: str, language: str, person: str, state: Path | None, *, as_json: bool) -> None:
-    """Show a task in words, and what a person has sent to its organizer from here; nothing is drawn or sent."""
+    """Print a task, and what a person has sent to its organizer from this device; nothing is drawn or sent."""
     _check_language(language)
     link = Link.parse(link_text)
     task = fetch_task(link)
@@ -122,7 +122,7 @@ def run_open(
     *,
     as_json: bool,
 ) -> None:
-    """Open a batch, write the signed release, and show it; a ledger has entered it before."""
+    """Open a batch, write the signed release, and print it; a ledger enters the batch first."""
     if batch.is_dir():
         from shuffledp.collection.group_commands import run_open_groups
 
@@ -157,7 +157,7 @@ def run_open(
 
 
 def _show_opened(opened: Opened, document: bytes, entered: Entered, *, as_json: bool) -> None:
-    """Print the release, or what it says in words."""
+    """Print the release as JSON or in words."""
     if as_json:
         sys.stdout.write(document.decode("utf-8") + "\n")
         return
@@ -169,7 +169,7 @@ def _show_opened(opened: Opened, document: bytes, entered: Entered, *, as_json: 
 
 
 def run_verify(posted: Path, release: Path, batch: Path | None, *, as_json: bool) -> None:
-    """Check a release and say what was found and what cannot be checked."""
+    """Check a release, and print what was verified and what cannot be."""
     from shuffledp.collection.verify import verify
 
     task = PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED))
@@ -316,7 +316,7 @@ def _print_opened(opened: Opened) -> None:
 
 
 def _print_verdict(draft: Draft, promise_kept: bool) -> None:
-    """Say whether the promises are kept; where one hand ran everything there is none below the local budgets."""
+    """Print whether the promises are kept; if one organisation runs everything, none is below the local budgets."""
     if draft.operated_by.one_hand:
         name = escape(quoted(draft.operated_by.analyzer))
         console().print(

@@ -1,4 +1,4 @@
-"""What a task asks, and at which levels: questions with their dummies, and levels with their draws."""
+"""The questions of a task with their dummies, and its privacy levels with their drawing probabilities."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from shuffledp.errors import InvalidInput, shown
 
 MOST_CHOICES = 1000
 MOST_OPTIONS = 32
-"""Largest K of a question that asks to check any of K."""
+"""Largest number of options of a question that asks to check any of them."""
 MOST_CELLS = 64
-"""Most cells of a table."""
+"""Largest number of cells of a table."""
 MOST_SCALE = 200
-"""Most steps of a common size between the values of a scale."""
+"""Largest number of steps, of a common size, between the values of a scale."""
 MOST_COLUMNS = 64
-"""Most columns of a task, over all its questions."""
+"""Largest number of columns of a task, over all its questions."""
 MOST_STEPS = 1 << 31
 LARGEST_EPSILON0 = 30.0
 MOST_DUMMIES = 10**7
@@ -32,19 +32,19 @@ MOST_PEOPLE = 10**9
 
 @dataclass(frozen=True)
 class Dummies:
-    """The reports of nobody that the shuffler adds to one question.
+    """The reports that belong to nobody and that the shuffler adds to each column of one question.
 
     Parameters
     ----------
     law : {"uniform", "laplace", "ball", "normal"}
         "uniform": each is uniform on all reports. "laplace": reports are bits, and the number of ones among them is D
-        with P(D <= j) = draw[j] / 2^64 for j < count, a symmetric law. "ball": this column's part of the one law of
-        all columns (docs/theorems/ball.md): with a radius R of chance draw[R] / 2^64 the numbers of dummies of each
-        cell are those of a uniform point of the ball of radius R around equal numbers. "normal": cells are independent,
-        given their total, and a cell that is t away from h = (number of draw) - 1 has the weight draw[t], for t up to h
+        with P(D <= j) = draw[j] / 2^64 for j < count, a symmetric law. "ball": this column's part of the joint law of
+        all columns (docs/theorems/ball.md): with probability draw[R] / 2^64 the radius is R, and the numbers of dummies
+        of the cells are a uniform point of the ball of radius R around equal numbers. "normal": cells are independent,
+        given their total, and a cell at distance t from h = (length of draw) - 1 has the weight draw[t], for t up to h
         (docs/theorems/normal.md).
     count : int
-        How many a column, at least 0.
+        Number of dummies in each column, at least 0.
     draw : tuple of int
         The integers of "laplace", `count` of them, not decreasing; the weights of the radii of "ball", or of a cell of
         "normal"; none for "uniform".
@@ -56,8 +56,11 @@ class Dummies:
 
 
 Kind = Literal["choice", "number", "scale", "several", "table", "list"]
-"""What is answered: one of several choices; a number; a step of a scale, each with a value; any of several options;
-one cell of a table; one of many known words. A task of version 1 asks for the first two alone."""
+"""The kind of an answer.
+
+One of several choices; a number; a step of a scale, each with a value; any of several options; one cell of a table; one
+of many known words. A task of version 1 may use the first two only.
+"""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Question:
     text : Text
         The question.
     kind : Kind
-        What is answered.
+        Kind of its answer.
     choices : tuple of Text
         The answers in the order of their codes 0..k-1: choices, steps, options, words, or the cells of a table row by
         row; empty for a number.
@@ -79,16 +82,16 @@ class Question:
         The randomizer: ``rr``, ``krr:K`` or ``hadamard:K``; of each option ``rr``; of a number ``one-bit``, or from
         version 2 on ``bits:B``.
     dummies : Dummies
-        What the shuffler adds to each of its columns.
+        The dummies that the shuffler adds to each of its columns.
     values : tuple of float
-        What the steps of a scale are worth, one less than `choices` where it is optional; empty for other kinds.
+        Values of the steps of a scale, one less than `choices` where it is optional; empty for other kinds.
     rows, columns : tuple of Text
         Headings of a table; empty for other kinds.
     optional : bool
         Whether the last choice (of a table the last row, and the last column) says "no answer": it is reported like
-        every other answer, so whoever leaves the question out sends what everybody sends.
+        every other answer, so a report does not show whether the question was answered.
     explanation : Text or None
-        What stands below the question.
+        A text below the question.
     """
 
     text: Text
@@ -107,26 +110,26 @@ class Question:
 
     @property
     def answers(self) -> int:
-        """How many different answers there are; of options, one for each set of them."""
+        """Number of different answers; for options, one for each subset of them."""
         return 2 ** len(self.choices) if self.kind == "several" else self.family.records
 
     @property
     def width(self) -> int:
-        """How many columns its reports fill: one an option, else one."""
+        """Number of columns of its reports: one for each option, else one."""
         return len(self.choices) if self.kind == "several" else 1
 
     @property
     def report_bytes(self) -> int:
-        """Bytes of a piece of a report before it is sealed."""
+        """Number of bytes of a piece of a report before it is sealed."""
         return self.family.report_bytes
 
     def records(self, answer: int) -> tuple[int, ...]:
-        """Return what is reported to each column: of options, whether each is in the set that the code's bits name.
+        """Return the record for each column: for options, bit i of the code says whether option i is checked.
 
         Raises
         ------
         InvalidInput
-            If the answer is none of the question's.
+            If the code is not that of an answer to the question.
         """
         if not 0 <= answer < self.answers:
             raise InvalidInput(f"an answer must be a whole number from 0 to {self.answers - 1}; got {answer}")
@@ -140,11 +143,11 @@ class Column:
     Parameters
     ----------
     question : int
-        Place of its question, from 0.
+        Index of its question, from 0.
     family : Family
         The randomizer.
     dummies : Dummies
-        What the shuffler adds.
+        The dummies that the shuffler adds.
     """
 
     question: int
@@ -152,7 +155,7 @@ class Column:
     dummies: Dummies
 
     def rows(self, people: int) -> int:
-        """Return how many rows so many people and the dummies make."""
+        """Return the number of rows of a column, from ``people`` people and the dummies."""
         return people * self.family.pieces + self.dummies.count
 
 
@@ -169,7 +172,7 @@ class Level:
     draw : tuple of int
         For each question the integer K: with probability K/2^64 the report is the record's own.
     planned : int
-        People expected at this level.
+        Number of people expected at this level.
     promise : float
         Central epsilon over all questions that the floor must not exceed, at the task's delta.
     crowd : float
@@ -186,7 +189,7 @@ class Level:
 
 @dataclass(frozen=True)
 class OperatedBy:
-    """Who runs what, in the words of the organizer."""
+    """The organisations that run analyzer, shuffler and page, as the organizer states them."""
 
     analyzer: str
     shuffler: str
@@ -194,15 +197,15 @@ class OperatedBy:
 
     @property
     def one_hand(self) -> bool:
-        """Whether analyzer and shuffler are run by the same."""
+        """Whether the same organisation runs analyzer and shuffler."""
         return same_hand(self.analyzer, self.shuffler)
 
 
 def same_hand(one: str, *others: str) -> bool:
-    """Tell whether a name reads like one of the others: only letters and digits count, in their plainest form.
+    """Return whether a name equals one of the others when only letters and digits, in plain form, are compared.
 
-    Capitals, spaces, dots and what nobody sees (a zero-width space, a variation selector) do not make another hand. The
-    survey page folds names alike (page/promise.js).
+    Capitals, spaces, dots and invisible characters (a zero-width space, a variation selector) do not make another name.
+    The survey page compares names in the same way (page/promise.js).
     """
     return _read(one) in {_read(other) for other in others}
 
@@ -213,7 +216,7 @@ def _read(name: str) -> str:
 
 
 def read_question(fields: Fields, languages: frozenset[str], version: int = 1) -> Question:
-    """Read one question of a draft; its texts must come in exactly these languages.
+    """Read one question of a draft; its texts must have exactly these languages.
 
     From version 2 on its dummies are read with the task's.
     """
@@ -235,7 +238,7 @@ def read_question(fields: Fields, languages: frozenset[str], version: int = 1) -
 
 
 def _told(fields: Fields, kind: Kind, languages: frozenset[str]) -> dict[str, Any]:
-    """Take what a question may state from version 2 on; nothing of it changes a byte of a report."""
+    """Read the fields that a question may have from version 2 on, none of which changes a byte of a report."""
     optional = fields.has("optional") and fields.flag("optional")
     if optional and kind == "number":
         raise InvalidInput(f"{fields.what}: a number cannot be optional, for it has no answer that says so")
@@ -254,7 +257,7 @@ def _kind(word: str) -> Kind:
 
 
 Reader = Callable[[Fields, frozenset[str], bool], dict[str, Any]]
-"""Takes what a kind is written with, in these languages; told whether the last answer is "no answer"."""
+"""Function that reads the fields of a kind, given the languages and whether the last answer is "no answer"."""
 
 
 def _read_answers(key: str, most: int) -> Reader:
@@ -268,7 +271,7 @@ def _read_answers(key: str, most: int) -> Reader:
 
 
 def _distinct(fields: Fields, key: str, languages: frozenset[str], low: int, high: int) -> tuple[Text, ...]:
-    """Take texts that read differently in every language."""
+    """Read texts that look different in every language."""
     texts = fields.texts(key, low, high, languages)
     for language in sorted(languages):
         first: dict[str, str] = {}
@@ -302,7 +305,7 @@ def _read_scale(fields: Fields, languages: frozenset[str], optional: bool) -> di
 
 
 def whole_values(values: tuple[float, ...]) -> tuple[int, ...]:
-    """Return ascending values as whole steps above the first one.
+    """Return ascending values as integer multiples of a common step above the first one.
 
     Examples
     --------
@@ -341,7 +344,7 @@ _READERS: Mapping[Kind, Reader] = {
 
 
 def _steps(fields: Fields, low: float, high: float, step: float) -> int:
-    """Count the steps of a number's range: exactly whole, and the same in JavaScript's arithmetic."""
+    """Return the number of steps in a number's range, which must be whole, also in JavaScript's arithmetic."""
     exact = [Fraction(repr(value)) for value in (low, high, step)]
     if not (low < high and step > 0.0):
         raise InvalidInput(f"{fields.what}: a number needs low < high and a positive step; got {low}, {high}, {step}")
@@ -369,14 +372,14 @@ def _dummies(fields: Fields, family: Family) -> Dummies:
 
 
 def read_law(fields: Fields, questions: tuple[Question, ...]) -> tuple[Question, ...]:
-    """Read the law of a task's dummies, and give each question its part.
+    """Read the law of a task's dummies, and return the questions with their parts of it.
 
     Parameters
     ----------
     fields : Fields
-        ``{"law": "ball", "radius": [W_0, ..., W_c], "centre": [one a column]}``: the weights of the radii, which add up
-        to 2^64, and how many dummies each cell of a column has in the mean. Or ``{"law": "normal", "weights": [W_0,
-        ..., W_h], "centre": [one a column]}``: the weight of a cell at each distance from its mean, and the means, the
+        ``{"law": "ball", "radius": [W_0, ..., W_c], "centre": [one per column]}``: the weights of the radii, which sum
+        to 2^64, and the mean number of dummies in each cell of a column. Or ``{"law": "normal", "weights": [W_0, ...,
+        W_h], "centre": [one per column]}``: the weight of a cell at each distance from its mean, and the means, the
         largest of which is h.
     questions : tuple of Question
         Without dummies.
@@ -426,12 +429,12 @@ def _cell_weights(fields: Fields, questions: tuple[Question, ...]) -> tuple[int,
 
 
 def serves_normal(family: Family) -> bool:
-    """Whether normal dummies serve a family: a report is one of at most 64 answers."""
+    """Return whether normal dummies can be used with a family: a report is one of at most 64 answers."""
     return family.kind in ("rr", "krr") and family.records <= MOST_ANSWERS
 
 
 def read_level(fields: Fields, languages: frozenset[str], questions: tuple[Question, ...]) -> Level:
-    """Read one level of a draft; its integers must not imply more than its budget."""
+    """Read one level of a draft, whose integers must not exceed what its budget allows."""
     name = fields.text("name", languages)
     epsilon0 = fields.number("epsilon0", 1e-3, LARGEST_EPSILON0)
     draw = fields.words64("draw", len(questions))

@@ -11,8 +11,8 @@ sealed by itself, and they stand one after the other.
 
 ``"SHFB" 01 | u32 M | manifest, M bytes of JSON | columns | Ed25519 signature 64``, the signature over ``"shuffledp/1
 batch\0"`` and the manifest. Column j holds b_j n + m_j rows of report_bytes + 48 bytes, where b_j is the number of
-pieces of a report, permuted by its own uniform permutation, so rows of two columns cannot be joined. The manifest
-holds the posted task, the SHA-256 of the columns, the day, the people per level, what was refused, dummies, floor and
+pieces of a report, permuted by its own uniform permutation, so rows of two columns cannot be joined. The manifest holds
+the posted task, the SHA-256 of the columns, the day, the people per level, what was refused, dummies, floor and
 software versions.
 
 Of a task of version 2 it is ``"SHFB" 02 | 01 | u32 M | manifest | signature | columns``: the byte tells how many
@@ -45,11 +45,11 @@ from shuffledp.errors import InvalidInput, path_shown
 from shuffledp.numerics.randomness import Randomness
 
 NAME = 16
-"""Bytes of a report's name in the store."""
+"""Length of a report's name in the store, in bytes."""
 
 
 class Verdict(IntEnum):
-    """What the shuffler answers to one report, as a byte."""
+    """The shuffler's answer to one report, as a byte."""
 
     HELD = 0
     UNREADABLE = 1
@@ -58,12 +58,12 @@ class Verdict(IntEnum):
 
 
 class Outer(NamedTuple):
-    """What the shuffler reads of a report.
+    """The part of a report that the shuffler reads.
 
     Parameters
     ----------
     level : int
-        Place of the person's level in the task, from 0.
+        Index of the person's level in the task, from 0.
     code : bytes or None
         The one-time code, 16 bytes; None under open admission.
     inners : bytes
@@ -76,37 +76,37 @@ class Outer(NamedTuple):
 
 
 def seal_inner(task: PostedTask, column: int, piece: int, sealer: Sealer) -> bytes:
-    """Seal one piece of a report to the analyzer; people's and dummies' alike.
+    """Return one piece of a report (a person's or a dummy) sealed to the analyzer.
 
     Parameters
     ----------
     task : PostedTask
         The task.
     column : int
-        Place of the column, from 0: of version 1 the question's.
+        Index of the column, from 0; in version 1 that of the question.
     piece : int
-        One of the family's pieces: most reports are one.
+        One of the family's pieces; most families have reports of one piece.
     sealer : Sealer
-        For the task's `analyzer_key`.
+        Sealer for the task's `analyzer_key`.
     """
     return sealer.seal(task.draft.columns[column].family.to_bytes(piece), task.inner_info(column))
 
 
 def seal_outer(task: PostedTask, level: int, code: bytes | None, inners: Sequence[bytes], sealer: Sealer) -> bytes:
-    """Seal the whole report to the shuffler: `task.size` bytes.
+    """Return the whole report sealed to the shuffler: `task.size` bytes.
 
     Parameters
     ----------
     task : PostedTask
         The task.
     level : int
-        Place of the person's level, from 0.
+        Index of the person's level, from 0.
     code : bytes or None
         The one-time code, 16 bytes, exactly if the task's admission is by codes.
     inners : sequence of bytes
         The sealed messages, column by column.
     sealer : Sealer
-        For the task's `shuffler_key`.
+        Sealer for the task's `shuffler_key`.
     """
     return sealer.seal(bytes([level]) + (code or b"") + b"".join(inners), task.outer_info)
 
@@ -119,15 +119,15 @@ def open_outer(task: PostedTask, sealed: bytes | memoryview, opener: Opener) -> 
     task : PostedTask
         The task.
     sealed : bytes
-        What came, of any length.
+        The received bytes, of any length.
     opener : Opener
-        Of the task's shuffler key.
+        Opener with the task's private key.
 
     Returns
     -------
     Outer or Verdict
         The content; UNREADABLE if it cannot be opened, UNFIT if the level or the length is none of this task's.
-        Whether a code is known and unspent is the store's question.
+        Whether a code is known and unused is checked by the store.
     """
     content = opener.open(sealed, task.outer_info)
     if content is None:
@@ -154,7 +154,7 @@ def name_of(inners: bytes) -> bytes:
 
 
 def split_inners(task: PostedTask, inners: bytes) -> list[list[bytes]]:
-    """Cut `Outer.inners` into the sealed messages of each column."""
+    """Return the sealed messages of each column, cut from `Outer.inners`."""
     found: list[list[bytes]] = []
     start = 0
     for size, column in zip(task.inner_sizes, task.draft.columns, strict=True):
@@ -167,38 +167,38 @@ def split_inners(task: PostedTask, inners: bytes) -> list[list[bytes]]:
 MAGIC, VERSIONS = b"SHFB", (1, 2)
 LONGEST_MANIFEST = 1 << 20
 REFUSALS = ("unreadable", "unfit", "code")
-"""What the shuffler refused, by kind, in the order of `report.Verdict`."""
+"""Kinds of refused reports, in the order of `report.Verdict`."""
 _HEADS = {1: struct.Struct("<4sBI"), 2: struct.Struct("<4sBBI")}
 _ALONE = 1
-"""How many shufflers have signed a batch of version 2."""
+"""Number of shufflers that have signed a batch of version 2."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What the shuffler says of its batch, and has signed; made by `Manifest.parse` alone.
+    """The shuffler's signed description of its batch; made by `Manifest.parse` alone.
 
     Parameters
     ----------
     data : bytes
         The document, byte for byte.
     task : PostedTask
-        The posted task it carries.
+        The posted task that it contains.
     columns_sha256 : bytes
-        Of all columns, one after the other.
+        SHA-256 of all columns, one after the other.
     day : str
-        The day of handing over, such as ``"2030-01-31"``.
+        Day on which the batch was written, such as ``"2030-01-31"``.
     counts : tuple of int
-        People per level.
+        Number of people at each level.
     refusals : dict
-        Reports refused, by kind.
+        Number of refused reports, by kind.
     dummies : tuple of int
-        Dummies per column.
+        Number of dummies in each column.
     rows : tuple of int
-        Rows per column: the pieces of people's reports, and dummies.
+        Number of rows in each column: the pieces of people's reports, and dummies.
     floor : tuple of float
         Central epsilon per level that the shuffler certified when it posted the task.
     software : dict
-        Versions.
+        Versions of the software.
     """
 
     data: bytes
@@ -214,7 +214,7 @@ class Manifest:
 
     @property
     def n(self) -> int:
-        """People who answered."""
+        """Number of people who answered."""
         return sum(self.counts)
 
     @classmethod
@@ -269,14 +269,14 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch, read and checked; made by `Batch.parse` alone.
+    """A batch that was read and checked; made by `Batch.parse` alone.
 
     Parameters
     ----------
     manifest : Manifest
-        What the shuffler says.
+        The shuffler's description.
     signature : bytes
-        The shuffler's, 64 bytes.
+        The shuffler's signature, 64 bytes.
     columns : tuple of memoryview
         The sealed rows of each column.
     """
@@ -308,9 +308,9 @@ class Batch:
         Parameters
         ----------
         stream : binary file
-            At its beginning.
+            An open file, at its beginning.
         check : callable
-            Is given the task before the columns are read, and raises InvalidInput if it is not the right one.
+            Called with the task before the columns are read; raises InvalidInput if it is not the right one.
 
         Raises
         ------
@@ -343,7 +343,7 @@ class Batch:
 
     @cached_property
     def task(self) -> PostedTask:
-        """The task that was posted."""
+        """The task that was posted, from the manifest."""
         return self.manifest.task
 
 
@@ -359,7 +359,7 @@ def read_batch(path: Path, check: Callable[[PostedTask], None] = lambda task: No
 
 
 def _read_manifest(stream: IO[bytes]) -> Manifest:
-    """Read what stands before the columns."""
+    """Read the manifest, which precedes the columns."""
     head = stream.read(_HEADS[1].size)
     if len(head) < _HEADS[1].size or head[:4] != MAGIC:
         raise InvalidInput(f"these bytes are no batch: they do not begin with {MAGIC.decode()}")
@@ -387,20 +387,20 @@ def _check_length(there: int, announced: int, manifest: Manifest) -> None:
 
 
 def check_signature(manifest: Manifest, signature: bytes) -> None:
-    """Raise InvalidInput unless the task's shuffler signed the manifest."""
+    """Refuse a manifest that the task's shuffler has not signed."""
     if not sealing.signed_by(manifest.task.shuffler_identity, manifest.task.label("batch") + manifest.data, signature):
         raise InvalidInput("the manifest is not signed by the task's shuffler; fetch the batch again")
 
 
 def permuted_column(rows: Sequence[bytes], random: Randomness) -> bytes:
-    """Join the rows of one column in a uniformly random order.
+    """Return the rows of one column joined in a uniformly random order.
 
     Parameters
     ----------
     rows : sequence of bytes
         Sealed reports of people and dummies, of equal length.
     random : Randomness
-        `secure_random()`; each column takes a permutation of its own.
+        `secure_random()`; each column has an independent permutation.
     """
     return b"".join([rows[place] for place in random.permutation(len(rows)).tolist()])
 
@@ -416,18 +416,18 @@ def write_batch(
     software: Mapping[str, str],
     identity: bytes,
 ) -> bytes:
-    """Write and sign a batch.
+    """Return a batch, written and signed.
 
     Parameters
     ----------
     task : PostedTask
         The task.
     columns : sequence of bytes
-        All of the task, from `permuted_column`.
+        All columns of the task, from `permuted_column`.
     counts : sequence of int
-        People per level.
+        Number of people at each level.
     refusals : dict
-        Counts by the kinds `REFUSALS`.
+        Number of refused reports of each of the kinds `REFUSALS`.
     floor : sequence of float
         Certified central epsilon per level.
     day : str

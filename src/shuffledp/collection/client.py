@@ -48,13 +48,13 @@ ANSWERED = "this device has already answered this task; an answer is drawn and s
 
 
 def default_state_file() -> Path:
-    """Return where a device keeps its state: below XDG_STATE_HOME, or ~/.local/state."""
+    """Return the default path of a device's state: below XDG_STATE_HOME, or ~/.local/state."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "shuffledp" / "answers.json"
 
 
 class DeviceState:
-    """The file of one device; every change is written to disk before it is acted on.
+    """The state file of one device; every change is on disk before it takes effect.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class DeviceState:
     Raises
     ------
     InvalidInput
-        If the file is there and is no such file.
+        If the file exists and is no state file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -72,24 +72,24 @@ class DeviceState:
         self._read()
 
     def waiting(self, slot: str) -> dict[str, Any] | None:
-        """Return the report that waits to be sent from this slot, or None."""
+        """Return the report of this slot that has no clear answer yet, or None."""
         return self._read()["waiting"].get(slot)
 
     def used(self, slot: str) -> bool:
-        """Tell whether this device has drawn a report in this slot, sent or waiting."""
+        """Return whether this device has drawn a report in this slot, sent or waiting."""
         return slot in self._read()["used"]
 
     def ledger(self, organizer: str | None = None) -> list[dict[str, Any]]:
-        """Return the lines of what was sent, of one organizer or of all."""
+        """Return the ledger lines of sent reports, for one organizer or for all."""
         return [line for line in self._read()["ledger"] if organizer is None or line["organizer"] == organizer]
 
     def keep(self, slot: str, report: dict[str, Any], line: dict[str, Any]) -> dict[str, Any]:
-        """Store a report that was just drawn, with its ledger line; return the one already there, if any.
+        """Store a newly drawn report with its ledger line; return the report that is stored, if any was stored before.
 
         Raises
         ------
         InvalidInput
-            If a report was drawn in this slot before and is no longer there: it was sent.
+            If a report was drawn in this slot before and was sent.
         """
 
         def change(state: dict[str, Any]) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class DeviceState:
         return self._change(change)
 
     def answered(self, slot: str, how: str) -> None:
-        """Delete the sealed bytes of a slot after a clear answer; the ledger line says how it ended."""
+        """Delete the sealed bytes of a slot after a clear answer, and note the answer in the ledger line."""
 
         def change(state: dict[str, Any]) -> None:
             state["waiting"].pop(slot, None)
@@ -119,10 +119,10 @@ class DeviceState:
         Parameters
         ----------
         slot : str
-            Whose report it is.
+            Slot of the report.
         sealed : str, optional
-            What was refused, as it was kept: nothing changes if another command has sealed the report anew meanwhile.
-            By default it is what is kept now.
+            The refused bytes: nothing changes if another command has sealed the report again meanwhile.
+            By default the bytes that are stored now.
         """
 
         def change(state: dict[str, Any]) -> None:
@@ -134,14 +134,14 @@ class DeviceState:
         self._change(change)
 
     def reseal(self, slot: str, sealed: str) -> str:
-        """Store the same reports sealed under another code; return the ones already sealed again, if any.
+        """Store the same reports sealed with another code; return the bytes to send, those stored before if any.
 
         Parameters
         ----------
         slot : str
-            Whose report it is.
+            Slot of the report.
         sealed : str
-            What is to be kept and sent.
+            The sealed bytes to store and send.
 
         Raises
         ------
@@ -217,7 +217,7 @@ def _line(fields: Fields) -> dict[str, Any]:
 
 
 def _waiting(fields: Fields) -> dict[str, Any]:
-    """Read the reports on their way, by slot: level, messages to the analyzer, and what was sealed if a code fits."""
+    """Read the unanswered reports by slot: level, messages to the analyzer, and sealed bytes if they can be sent."""
     return {slot: fields.object(slot, _report) for slot in fields.names()}
 
 
@@ -232,7 +232,7 @@ def _report(fields: Fields) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Generator[None]:
-    """Hold a lock on a file, so that two commands of one device do not both draw."""
+    """Hold a lock on a file, so that two commands on one device do not both draw."""
     with open(path, "a", encoding="utf-8") as stream:
         hold(stream.fileno())
         yield
@@ -242,7 +242,10 @@ def _locked(path: Path) -> Generator[None]:
 
 TIMEOUT = 30.0
 WHOLE = 120.0
-"""Seconds within which an answer must be there whole: `TIMEOUT` begins anew with every byte of a slow server."""
+"""Number of seconds within which a complete answer must arrive.
+
+The separate limit `TIMEOUT` starts anew with every byte of a slow server.
+"""
 LONGEST_WAIT = 60.0
 MOST_BODY = LONGEST_DRAFT + 4096
 CLOSED = 410
@@ -255,7 +258,7 @@ _ENDED = {
 
 
 class TaskClosed(InvalidInput):
-    """The task takes no answers any more."""
+    """Error: the task accepts no further answers."""
 
 
 @dataclass(frozen=True)
@@ -278,12 +281,12 @@ class Link:
 
     @classmethod
     def parse(cls, text: str) -> Link:
-        """Read a link.
+        """Return the link in a text.
 
         Raises
         ------
         InvalidInput
-            If it is none.
+            If the text is no link to a task.
         """
         try:
             parts = urlsplit(text.strip())
@@ -309,7 +312,7 @@ class Link:
 
 
 def fetch_task(link: Link) -> PostedTask:
-    """Read the task a link names; its bytes must have the hash that the link says.
+    """Read the task that a link names; its bytes must have the hash in the link.
 
     Raises
     ------
@@ -331,24 +334,24 @@ def fetch_task(link: Link) -> PostedTask:
 
 
 def fetch_notice(link: Link, task: PostedTask) -> Notice | None:
-    """Read the notice of a later deadline of a task, if there is one; it must be signed by the task's shuffler."""
+    """Return the notice of a later deadline of a task, signed by the task's shuffler; None if there is none."""
     status, body, _ = _ask(link.server, "GET", f"/v1/{link.name}/notice", b"")
     return Notice.parse(body, task) if status == 200 else None
 
 
 def send(link: Link, task: PostedTask, sealed: bytes, *, patience: float) -> Verdict:
-    """Send a sealed report, the same bytes again and again, until there is a clear answer.
+    """Send a sealed report, and the same bytes again until there is a clear answer.
 
     Parameters
     ----------
     link : Link
-        Where to.
+        Link to the task.
     task : PostedTask
         The report's task.
     sealed : bytes
         The report.
     patience : float
-        Seconds for which it is tried again after 409, 503 and broken connections.
+        Number of seconds for which sending is repeated after 409, 503 and broken connections.
 
     Returns
     -------
@@ -384,11 +387,11 @@ def send(link: Link, task: PostedTask, sealed: bytes, *, patience: float) -> Ver
 
 
 Reply = tuple[int, bytes, float | None]
-"""Status, body, and seconds of Retry-After."""
+"""Status, body, and the seconds of the Retry-After header of a reply."""
 
 
 def _ask(server: str, method: str, path: str, body: bytes) -> Reply:
-    """One request, given up after `WHOLE` seconds: a hostile server could keep us by a byte now and then."""
+    """Send one request, and give up after `WHOLE` seconds, since a hostile server could send a byte now and then."""
     found: queue.SimpleQueue[Reply | BaseException] = queue.SimpleQueue()
 
     def work() -> None:
@@ -440,12 +443,12 @@ RESEALED = (
     "The report that was drawn before is sealed again for this code. An honest shuffler counts it once. A dishonest "
     "one could hand it over twice; then the analyzer knows which report is yours, and only your epsilon0 protects you."
 )
-"""What a device says before it seals a content for another code."""
+"""Warning before a device seals a content again for another code."""
 ENDS = {Verdict.HELD: "held", Verdict.UNREADABLE: "could not be opened", Verdict.UNFIT: "did not fit the task"}
 
 
 class Client:
-    """One person's answer to one task.
+    """One person's answer to one task, drawn and sealed once.
 
     Parameters
     ----------
@@ -468,14 +471,14 @@ class Client:
         self._level = 0
 
     def draw(self, answers: Sequence[int], level: int) -> list[bytes]:
-        """Draw one report a column and seal each to the analyzer; once, whatever is asked again.
+        """Draw one report for each column and seal each to the analyzer; a second call is refused.
 
         Parameters
         ----------
         answers : sequence of int
             For each question the answer's code, from `answer_code`.
         level : int
-            Place of the level, from 0.
+            Index of the level, from 0.
 
         Returns
         -------
@@ -503,7 +506,7 @@ class Client:
         return self._inners
 
     def _reports(self, answers: Sequence[int], level: int) -> list[int]:
-        """Draw the report of each column."""
+        """Return one drawn report for each column."""
         asked = zip(self.task.draft.questions, self.task.draft.levels[level].draw, answers, strict=True)
         return [
             draw_report(question.family, keep, record, self._random)
@@ -512,38 +515,38 @@ class Client:
         ]
 
     def seal(self, answers: Sequence[int], level: int, code: bytes | None = None) -> bytes:
-        """Draw the report and seal it to the shuffler.
+        """Draw the reports and seal them to the shuffler.
 
         Parameters
         ----------
         answers : sequence of int
             For each question the answer's code, from `answer_code`.
         level : int
-            Place of the level, from 0.
+            Index of the level, from 0.
         code : bytes or None
             The one-time code, 16 bytes, exactly if the task's admission is by codes.
 
         Returns
         -------
         bytes
-            `task.size` bytes: what is sent, as often as it takes.
+            `task.size` bytes to send, repeatedly if necessary.
 
         Raises
         ------
         InvalidInput
-            As `draw`, or if a code is missing or not wanted.
+            As for `draw`, or if a code is missing or not accepted.
         """
         check_code(self.task, code)
         return outer_of(self.task, self.draw(answers, level), level, code)
 
 
 def outer_of(task: PostedTask, inners: Sequence[bytes], level: int, code: bytes | None) -> bytes:
-    """Seal drawn reports to the shuffler."""
+    """Return drawn reports sealed to the shuffler."""
     return seal_outer(task, level, code, inners, Sealer(task.shuffler_key))
 
 
 def check_code(task: PostedTask, code: bytes | None) -> None:
-    """Raise InvalidInput unless there is a code exactly if the task asks for one."""
+    """Refuse a missing code if the task needs one, and any code if it does not."""
     if task.has_codes and (code is None or len(code) != CODE):
         raise InvalidInput("this task needs the one-time code of an invitation: the part of the link after #")
     if not task.has_codes and code is not None:
@@ -593,7 +596,7 @@ def answer_code(question: Question, answer: str) -> int:
 
 
 def _choice(question: Question, choices: Sequence[Text], answer: str) -> int:
-    """Return the place of an answer among texts."""
+    """Return the index of an answer among texts, in any language."""
     wanted = _plain(answer)
     for place, choice in enumerate(choices):
         if wanted in map(_plain, choice.values()):
@@ -609,7 +612,7 @@ def _plain(text: str) -> str:
 
 
 def level_named(task: PostedTask, name: str) -> int:
-    """Return the place of a level given by its name in any of the task's languages."""
+    """Return the index of the level with this name in any of the task's languages."""
     wanted = _plain(name)
     for place, level in enumerate(task.draft.levels):
         if wanted in map(_plain, level.name.values()):
@@ -619,23 +622,22 @@ def level_named(task: PostedTask, name: str) -> int:
 
 
 class Device:
-    """A device that answers: what it has drawn stays in its state file until the shuffler has it.
+    """A device that answers tasks: its state file keeps each drawn report until the shuffler has it.
 
     Parameters
     ----------
     state : DeviceState
         The device's file.
     person : str
-        Who answers, where several people share a device; each draws once. One line of at most 100 letters, which the
-        state file keeps.
+        Name of the person who answers, where several people share a device; each draws once. One line of at most 100
+        letters, which the state file keeps.
     say : callable
-        Called with `RESEALED` before a report leaves that was sealed for another code before; by default it is a
-        warning.
+        Called with `RESEALED` before a report is sent that was sealed for another code before; by default it warns.
 
     Raises
     ------
     InvalidInput
-        If the person's name is longer, or holds what a line of text does not.
+        If the person's name is longer, or is not one line of text.
     """
 
     def __init__(self, state: DeviceState, person: str = "", say: Callable[[str], None] = warnings.warn) -> None:
@@ -644,7 +646,10 @@ class Device:
         self.state, self.person, self._say = state, person, say
 
     def spent(self, organizer: str) -> dict[str, Any]:
-        """Add up what this person has sent to an organizer from this device: plain sums, which are always valid."""
+        """Return the sums of the local budgets that this person has sent to an organizer from this device.
+
+        Sums are valid guarantees by basic composition.
+        """
         lines = [line for line in self.state.ledger(organizer) if line["slot"].partition("/")[2] == self.person]
         totals = {
             name: float(sum((Decimal(repr(line[name])) for line in lines), Decimal(0)))
@@ -653,11 +658,11 @@ class Device:
         return {"organizer": organizer, "answers": len(lines)} | totals
 
     def waits(self, task: PostedTask) -> bool:
-        """Tell whether a report of this person was drawn and has no clear answer yet."""
+        """Return whether a report of this person was drawn and has no clear answer yet."""
         return self.state.waiting(self._slot(task)) is not None
 
     def prepare(self, task: PostedTask, answers: Sequence[int], level: int, code: bytes | None) -> bytes:
-        """Return the sealed bytes to send: the ones drawn before, if there are; else drawn now and stored first."""
+        """Return the sealed bytes to send: those drawn before, if there are any; else drawn now and stored first."""
         slot = self._slot(task)
         check_code(task, code)
         waiting = self.state.waiting(slot)
@@ -675,18 +680,18 @@ class Device:
         return _bytes(waiting["sealed"])
 
     def answer(self, link: Link, task: PostedTask, answers: Sequence[int], level: int, *, patience: float) -> Verdict:
-        """Draw, store, send, and resend the same bytes until there is a clear answer.
+        """Draw and store a report, and send the same bytes until there is a clear answer.
 
         Parameters
         ----------
         link : Link
-            Where the task is served, and the one-time code.
+            Address of the task, with the one-time code.
         task : PostedTask
             The task that was read there.
         answers, level
             As for `Client.draw`; without effect if this person has drawn before.
         patience : float
-            Seconds for which sending is tried again.
+            Number of seconds for which sending is repeated.
 
         Returns
         -------
@@ -729,7 +734,7 @@ class Device:
 
 
 def certify_task(task: PostedTask) -> tuple[float, ...]:
-    """Return the certified floor of each level, once a process for a task, or raise InvalidInput."""
+    """Return the certified floor of each level, cached for the process; refuse a task whose promises do not hold."""
     return _certified(task.data)
 
 

@@ -1,4 +1,4 @@
-"""How a collection ends: handed over, deleted or destroyed, and only once.
+"""The end of a collection, which happens only once: its batch is handed over, or its reports are deleted or destroyed.
 
 Closing takes three steps, and the death of the process between or within them changes nothing:
 
@@ -57,7 +57,7 @@ BY_OPERATOR = "destroyed by the operator"
 
 
 def close_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> Path:
-    """Close a task and write its batch, or finish what was begun.
+    """Close a task and write its batch, or finish an interrupted closing.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ def close_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> Pat
     task : bytes
         The task's digest.
     clock : callable
-        Returns seconds since 1970.
+        Function that returns seconds since 1970.
 
     Returns
     -------
     Path
-        The batch. `Store.checkpoint` tells whether the deletion is complete.
+        The batch. `Store.checkpoint` returns whether the deletion is complete.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def close_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> Pat
 
 
 def destroy_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> None:
-    """Destroy what a task holds, unopened: reports, dummies, codes, keys, batch and release.
+    """Destroy all data of a task, unopened: reports, dummies, codes, keys, batch and release.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def destroy_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> N
     task : bytes
         The task's digest.
     clock : callable
-        Returns seconds since 1970.
+        Function that returns seconds since 1970.
 
     Raises
     ------
@@ -123,24 +123,24 @@ def destroy_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> N
 
 
 def expire_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> None:
-    """Destroy an open task with too few people, as `clock.due` asks; parameters as of `destroy_task`."""
+    """Destroy an open task with too few people when `clock.due` says so; parameters as for `destroy_task`."""
     _end(store, task, "destroyed", TOO_FEW, clock, only_from=("open",))
 
 
 def delete_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> None:
-    """Delete batch and release of a released task, as `clock.due` asks; parameters as of `destroy_task`."""
+    """Delete batch and release of a released task when `clock.due` says so; parameters as for `destroy_task`."""
     _end(store, task, "deleted", None, clock, only_from=("released",))
 
 
 def finish_removals(store: Store, *, clock: Clock = system_clock) -> None:
-    """Remove files of tasks that have ended, and mark their end, in case the process died before it had.
+    """Remove files of tasks that have ended, and mark their end, in case the process died before doing so.
 
     Parameters
     ----------
     store : Store
         The caller's connection.
     clock : callable
-        Returns seconds since 1970.
+        Function that returns seconds since 1970.
     """
     with _one_at_a_time(store):
         for row in store.tasks():
@@ -152,13 +152,13 @@ def finish_removals(store: Store, *, clock: Clock = system_clock) -> None:
 
 
 def batch_path(store: Store, posted: PostedTask) -> Path:
-    """Return where the batch of a task is written."""
+    """Return the path of the batch of a task."""
     return store.outbox / f"{posted.id}.batch"
 
 
 @contextlib.contextmanager
 def _one_at_a_time(store: Store) -> Generator[None]:
-    """Hold the outbox's lock, which the system releases when the process dies."""
+    """Hold the outbox's lock, which the operating system releases when the process dies."""
     with open(store.outbox / ".lock", "w") as file:
         hold(file.fileno())
         yield
@@ -172,7 +172,10 @@ def _known(store: Store, task: bytes) -> TaskRow:
 
 
 def _store_dummies(store: Store, posted: PostedTask) -> None:
-    """Step 1, first half: it may take long, and every transaction of it is short, so other tasks are answered."""
+    """Draw, seal and store the dummies: step 1, first half.
+
+    It may take long, but each of its transactions is short, so that other tasks are answered meanwhile.
+    """
     _check_enough(store, posted)
     while store.drop_dummies(posted.digest, PIECE):
         pass
@@ -182,7 +185,7 @@ def _store_dummies(store: Store, posted: PostedTask) -> None:
 
 
 def _take_no_more(store: Store, posted: PostedTask, clock: Clock) -> None:
-    """Step 1, second half."""
+    """Stop taking reports, in one transaction: step 1, second half."""
     wanted = {place: column.dummies.count for place, column in enumerate(posted.draft.columns)}
     with store.writing() as db:
         _check_enough(store, posted)
@@ -205,7 +208,7 @@ def _check_enough(store: Store, posted: PostedTask) -> None:
 
 
 def _write(store: Store, posted: PostedTask, row: TaskRow, path: Path, clock: Clock) -> None:
-    """Step 2."""
+    """Write the batch: step 2."""
     counts = [0] * len(posted.draft.levels)
     rows: list[list[bytes]] = [[] for _ in posted.draft.columns]
     for _, level, inners in store.reports(posted.digest):
@@ -256,7 +259,7 @@ def _end(
 
 
 def _delete(store: Store, task: bytes, state: str, reason: str | None, clock: Clock) -> None:
-    """Enter a state in which nothing of people is left in the store; the caller holds the outbox's lock."""
+    """Change a task to a state in which the store holds no data of people; the caller holds the outbox's lock."""
     with store.writing() as db:
         db.execute(
             "UPDATE task SET state = ?, reason = ?, since = ?, key = NULL, release = NULL WHERE id = ?",
@@ -268,12 +271,12 @@ def _delete(store: Store, task: bytes, state: str, reason: str | None, clock: Cl
 
 
 def _is_whole(store: Store, path: Path, posted: PostedTask) -> bool:
-    """Tell whether a finished batch of this task is there, signed and with the right hash.
+    """Return whether a finished batch of this task exists, signed and with the right hash.
 
     Raises
     ------
     InvalidInput
-        If it is, and holds other people than the store, whose reports are deleted next.
+        If it exists, and holds other people than the store, whose reports are deleted next.
     """
     batch = _batch_at(path, posted)
     if batch is None:
@@ -286,7 +289,7 @@ def _is_whole(store: Store, path: Path, posted: PostedTask) -> bool:
 
 
 def _batch_at(path: Path, posted: PostedTask) -> Batch | None:
-    """Read a finished batch of this task; None if there is none."""
+    """Return the finished batch of this task; None if there is none."""
     try:
         batch = read_batch(path)
     except InvalidInput:
@@ -295,7 +298,7 @@ def _batch_at(path: Path, posted: PostedTask) -> Batch | None:
 
 
 def _lacking(store: Store, batch: Batch) -> int:
-    """Count the reports of the store that a batch does not hold."""
+    """Return the number of the store's reports that a batch does not hold."""
     columns = [
         {bytes(column[start : start + size]) for start in range(0, len(column), size)}
         for column, size in zip(batch.columns, batch.task.inner_sizes, strict=True)
@@ -307,7 +310,7 @@ def _lacking(store: Store, batch: Batch) -> int:
 
 
 def _put_back(store: Store, posted: PostedTask, path: Path) -> str:
-    """Say why a task is not closed again from a store that does not know that it has ended."""
+    """Return the reason why a task is not closed again from a store that does not know that it has ended."""
     found = f"say the marks beside {store.path}"
     if (batch := _batch_at(path, posted)) is not None:
         found = f"the batch holds {batch.manifest.n} people, the store {store.held(posted.digest)}, of whom it lacks "
@@ -328,7 +331,7 @@ def _day(clock: Clock) -> str:
 
 
 def _chance(store: Store, posted: PostedTask, *use: bytes) -> Randomness:
-    """Return the randomness of one use; a store put back to a state before closing draws the same."""
+    """Return the randomness for one use, which is the same after the store was put back to a state before closing."""
     key = store.key(posted.digest, "open", "closing")
     if key is None:
         raise InvalidInput(f"the store {store.path} has lost the key of task {posted.id}; it cannot be closed")
@@ -336,9 +339,9 @@ def _chance(store: Store, posted: PostedTask, *use: bytes) -> Randomness:
 
 
 def _remove_files(store: Store, task: bytes) -> None:
-    """Empty the outbox of whatever bears the task's name, but for the mark of its end.
+    """Remove the files of a task from the outbox, except the mark of its end.
 
-    A release that `shuffledp open` put beside the batch goes too.
+    A release that `shuffledp open` put beside the batch is removed too.
     """
     name = to_base64(task)
     for file in [*store.outbox.glob(f"{name}.*"), *store.outbox.glob(f".{name}.*")]:
@@ -359,26 +362,26 @@ def _software() -> dict[str, str]:
 # What the service writes to its log: never a request, an address, or the text of an exception.
 
 OWN = ("shuffledp", "uvicorn")
-"""Loggers whose messages hold no input; of others only the name and the level are written."""
+"""Loggers whose messages never hold input; for others only name and level are written."""
 
 
 def place_of(error: BaseException) -> str:
-    """Name an exception by SQLite's code or its type, and the line that raised it, without its text."""
+    """Return SQLite's error code or the type of an exception, and the line that raised it, without its message."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"{getattr(error, 'sqlite_errorname', type(error).__name__)}{where}"
 
 
 def is_worth_a_line(record: logging.LogRecord) -> bool:
-    """Leave out uvicorn's warnings about malformed requests, by which a stranger could fill the disk."""
+    """Return False for uvicorn's warnings about malformed requests, by which a stranger could fill the disk."""
     return not (record.name == "uvicorn.error" and record.levelno == logging.WARNING)
 
 
 class Discreet(logging.Formatter):
-    """Writes time, level and message of our own loggers; of an exception its type and line alone."""
+    """Log formatter that omits input: time, level and message of our own loggers, type and line of exceptions."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write one line of the log."""
+        """Return one line of the log."""
         if record.exc_info and record.exc_info[1] is not None:
             message = place_of(record.exc_info[1])
         elif record.name.split(".")[0] in OWN:
@@ -410,26 +413,26 @@ def log_config() -> dict[str, Any]:
 # The thread that keeps time: it closes, destroys and deletes what is due, and finishes what a dead process began.
 
 PERIOD = 5.0
-"""Seconds between two looks at the clock."""
+"""Number of seconds between two looks at the clock."""
 TICK = 60
-"""Seconds after which a look is stored."""
+"""Number of seconds after which the time of a look is stored."""
 
 _log = logging.getLogger(__name__)
 
 
 class Keeper:
-    """Watches the tasks of a store from its own thread.
+    """A thread that closes, expires and deletes the tasks of a store when their time has come.
 
     Parameters
     ----------
     path : Path
         The store.
     clock : callable
-        Returns seconds since 1970.
+        Function that returns seconds since 1970.
     ended : callable
-        Is told the digest of a task that is no longer open.
+        Called with the digest of a task that has closed.
     period : float
-        Seconds between two looks at the clock.
+        Number of seconds between two looks at the clock.
     steady : callable, optional
         As for `Watch`.
     """
@@ -453,22 +456,22 @@ class Keeper:
         self._tidying = Tidying(self._store)
 
     def start(self) -> None:
-        """Begin to watch the store."""
+        """Start the thread that watches the store."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, once what is under way is done."""
+        """End the thread, once the operation in progress is done."""
         self._stop.set()
         self._thread.join()
         self._store.close()
 
     @property
     def is_alive(self) -> bool:
-        """Whether somebody watches."""
+        """Return whether the thread is running."""
         return self._thread.is_alive()
 
     def look(self) -> None:
-        """Look at the clock once and do what is due; a task that fails does not keep the others waiting."""
+        """Look at the clock once and do what is due; an error in one task does not delay the others."""
         now = self._clock()
         self._store.set_aside()
         if self._watch.jumped(now):  # stored first: then also a process that starts later knows of it
@@ -488,7 +491,7 @@ class Keeper:
             self._tidying.step()
 
     def trusts(self, now: int, tick: int) -> bool:
-        """Tell whether timers may act at a time, after the last tick that a task has stored."""
+        """Return whether the time ``now`` may trigger timers, given the last time that a task has stored."""
         return is_trusted(now, tick) and not self._watch.jumped(now)
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""One-time codes: drawn, hashed for the store, and written as links and QR codes."""
+"""One-time codes: drawing them, hashing them for the store, and writing them as links and QR codes."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from shuffledp.errors import InvalidInput, shown
 
 MOST_CODES = 10_000_000
 SHORT = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Letters of a short code, of which none looks like another (Crockford's base 32)."""
+"""Letters of a short code, no two of which look alike (Crockford's base 32)."""
 _SHORT_LETTERS = 12
 _SHORT_BYTES = 8
-"""Bytes that a short code fills; those before them are 0."""
+"""Number of bytes of a short code; the bytes before them are 0."""
 
 
 def draw_codes(count: int, *, short: bool = False) -> list[bytes]:
-    """Draw one-time codes of 16 bytes, of which 128 bits are random, or 60 in short ones.
+    """Return random one-time codes of 16 bytes with 128 random bits, or 60 in short ones.
 
     Parameters
     ----------
     count : int
-        How many, from 1 to 1e7.
+        Number of codes, from 1 to 1e7.
     short : bool
-        Whether they are to be typed: twelve letters and digits. Nobody guesses one of them over the network (of
-        10,000 codes a thousand tries a second for a year hit one with a chance of 3e-4); a thief of the store, who has
+        Whether they are short enough to type: twelve letters and digits. Guessing over the network is hopeless (with
+        10,000 codes, a thousand tries a second for a year hit one with probability 3e-4); a thief of the store, who has
         their hashes, finds unused ones with 2^60/count tries.
 
     Raises
@@ -50,7 +50,7 @@ def draw_codes(count: int, *, short: bool = False) -> list[bytes]:
 
 
 def code_text(code: bytes) -> str:
-    """Write a code as people type it: a short one in three groups, any other in base64url.
+    """Return a code as people type it: a short one in three groups, any other in base64url.
 
     Examples
     --------
@@ -65,7 +65,9 @@ def code_text(code: bytes) -> str:
 
 
 def read_code(text: str) -> bytes | None:
-    """Read a code, short or long; None if it is none. Small letters, spaces, O for 0 and I or L for 1 do no harm.
+    """Return the code in a text, short or long; None if it is none.
+
+    Lower case, spaces, O for 0, and I or L for 1 are accepted.
 
     Examples
     --------
@@ -85,12 +87,12 @@ def read_code(text: str) -> bytes | None:
 
 
 def code_hash(code: bytes) -> bytes:
-    """Return what the store keeps of a code: its SHA-256."""
+    """Return the SHA-256 of a code, which the store keeps instead of it."""
     return hashlib.sha256(code).digest()
 
 
 def link_of(task: PostedTask, server: str, code: bytes | None = None, *, page: str | None = None) -> str:
-    """Return the link to a task; the code stands behind #, which browsers do not send to servers.
+    """Return the link to a task; the code follows #, a part that browsers do not send to servers.
 
     Parameters
     ----------
@@ -101,12 +103,12 @@ def link_of(task: PostedTask, server: str, code: bytes | None = None, *, page: s
     code : bytes, optional
         A one-time code.
     page : str, optional
-        Address of the task's page on another host (`shuffledp task page`); it stands in the place of the shuffler's.
+        Address of the task's page on another host (`shuffledp task page`); it replaces the shuffler's.
 
     Raises
     ------
     InvalidInput
-        If an address is none of the web, or has a part after #.
+        If an address is no web address, or has a part after #.
     """
     address = f"{checked_address(server, 'server').rstrip('/')}/t/{task.id}"
     if page is not None:
@@ -115,7 +117,7 @@ def link_of(task: PostedTask, server: str, code: bytes | None = None, *, page: s
 
 
 def checked_address(text: str, name: str) -> str:
-    """Return an address of the web, or raise InvalidInput; `name` is what it is called in the message."""
+    """Return a web address, or refuse another text; `name` names it in the message."""
     try:
         parts = urlsplit(text)
         fits = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -127,7 +129,7 @@ def checked_address(text: str, name: str) -> str:
 
 
 def links_csv(links: Sequence[str]) -> str:
-    """Write links as CSV with a number each."""
+    """Return links as CSV, each with a number."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["number", "link"])
@@ -136,10 +138,10 @@ def links_csv(links: Sequence[str]) -> str:
 
 
 def qr_svgs(links: Iterable[str]) -> Iterator[str]:
-    """Draw each link as a QR code: inline SVG.
+    """Yield each link as a QR code in inline SVG.
 
     Every mask of the standard can be read, and looking for the best one takes nine tenths of the time. Links of one
-    task are alike but for their secret letters, so all take the mask that is best for the first.
+    task differ only in their secret letters, so all use the mask that is best for the first.
     """
     import segno  # of an extra, which nothing but a QR code needs
 
@@ -152,7 +154,7 @@ def qr_svgs(links: Iterable[str]) -> Iterator[str]:
 
 
 def qr_terminal(link: str) -> str:
-    """Draw a link as a QR code of block letters."""
+    """Return a link as a QR code of block characters."""
     import segno  # as above
 
     out = io.StringIO()

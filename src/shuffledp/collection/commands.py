@@ -11,7 +11,7 @@ from shuffledp.shell import estimate_options as e
 from shuffledp.shell import options as o
 
 task = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Draft, post, and look after a collection.")
-"""`shuffledp task ...`; `collection.serve` adds the commands that need the store."""
+"""The commands `shuffledp task ...`; `collection.serve` adds those that need the store."""
 
 Draft = Annotated[
     Path, typer.Argument(metavar="DRAFT", parser=o.file_path, help="The .draft of task draft, or its folder.")

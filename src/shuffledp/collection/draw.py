@@ -1,4 +1,4 @@
-"""The law of a report, stated in whole numbers and drawn by comparing them.
+"""The distribution of a report, defined by whole numbers and drawn by comparing integers.
 
 A report of every family here is, with probability K/2^64, uniform on the reports A_x of the person's own answer x, and
 otherwise uniform on all reports: `rr` and `krr:K` with A_x = {x}; `one-bit` with x first rounded at random to an end of
@@ -27,22 +27,22 @@ from shuffledp.randomizers.wire import bytes_for
 
 WHOLE = 1 << 64
 SLACK = Fraction(1, 1 << 40)
-"""By so much the budget that integers imply may exceed the stated one: what rounding epsilon0 to a double may cost."""
+"""Tolerance, for rounding epsilon0 to a double, by which the budget implied by the integers may exceed it."""
 FAMILIES = "rr, krr:K, one-bit, bits:B, hadamard:K"
 MOST_BITS = 32
-"""Largest B of `bits:B`."""
+"""Largest B of the family `bits:B`."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """A randomizer whose reports look alike at every budget.
+    """A randomizer whose reports have the same form at every budget.
 
     Parameters
     ----------
     name : str
         ``rr``, ``krr:K``, ``hadamard:K``, ``one-bit`` or ``bits:B``.
     records : int
-        Answers are 0..records-1; for ``one-bit`` and ``bits:B`` answer i is the number low + i step.
+        Number of answers 0..records-1; for ``one-bit`` and ``bits:B`` answer i is the number low + i step.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Family:
 
     @property
     def reports(self) -> int:
-        """How many different reports there are; a report is one of 0..reports-1."""
+        """Number of different reports; a report is one of 0..reports-1."""
         if self.kind == "one-bit":
             return 2
         if self.kind == "bits":
@@ -64,37 +64,38 @@ class Family:
 
     @property
     def pieces(self) -> int:
-        """In how many pieces a report travels."""
+        """Number of pieces in which a report is sent."""
         return int(self.name.partition(":")[2]) if self.kind == "bits" else 1
 
     @property
     def cells(self) -> int:
-        """How many different pieces there are; a piece is one of 0..cells-1."""
+        """Number of different pieces; a piece is one of 0..cells-1."""
         return 2 if self.kind == "bits" else self.reports
 
     @property
     def report_bytes(self) -> int:
-        """Bytes of a piece as it travels (docs/wire.md)."""
+        """Number of bytes of a piece as it is sent (docs/wire.md)."""
         return bytes_for((self.cells - 1).bit_length())
 
     @property
     def own_share(self) -> Fraction:
-        """f: the share of all reports that are an answer's own."""
+        """f, the share of all reports that belong to one answer."""
         return Fraction(1, self.reports) if self.kind in ("krr", "bits") else Fraction(1, 2)
 
     def true_share(self, keep: int) -> Fraction:
-        """Return the chance that a report supports the true answer, if the task states `keep`.
+        """Return the probability that a report supports the true answer, if the task states ``keep``.
 
         A report of ``rr`` or ``krr:K`` then is that answer; one of ``hadamard:K`` is a bit that fits it, one of
-        ``one-bit`` the end of the range at which the number lies, and one of ``bits:B`` the rounded number.
+        ``one-bit`` the end of the range nearer to the number's random rounding, and one of ``bits:B`` the rounded
+        number.
         """
         values = 2 if self.kind in ("one-bit", "hadamard") else self.reports
         return (keep + Fraction(WHOLE - keep, values)) / WHOLE
 
     def library(self, low: float = 0.0, high: float = 1.0) -> RandomizedResponse | HadamardResponse | OneBit:
-        """Return the same randomizer as the accountant and the estimators know it; a number needs its range.
+        """Return the same randomizer as a class of `shuffledp.randomizers`; a number needs its range.
 
-        Of ``bits:B`` it is the one of the rounded number: who knows less than that number of everybody learns no more.
+        For ``bits:B`` it is the randomizer of the rounded number: seeing only a sum of pieces reveals no more.
         """
         if self.kind == "one-bit":
             return OneBit(low, high)
@@ -105,13 +106,13 @@ class Family:
         return RandomizedResponse(2) if self.kind == "bits" else self.library()
 
     def threshold(self, epsilon0: float) -> int:
-        """Return the library's K for a budget: the one a draft states."""
+        """Return the library's K for a budget (nats), which a draft states."""
         if self.kind == "hadamard":
             return int(HadamardResponse(self.records).keep_thresholds(epsilon0))
         return int(RandomizedResponse(self.reports).keep_thresholds(epsilon0))
 
     def to_bytes(self, piece: int) -> bytes:
-        """Write one piece as bytes."""
+        """Return one piece as bytes."""
         return piece.to_bytes(self.report_bytes, "little")
 
 
@@ -125,11 +126,11 @@ def family_named(name: str, kind: str, records: int, where: str, version: int = 
     kind : str
         The question's kind.
     records : int
-        How many different answers there are; of `several`, to each of its options.
+        Number of different answers; for `several`, to each of its options.
     where : str
         The question, for messages.
     version : {1, 2}
-        The task's: ball dummies are for columns of choices and of bits, and ``hadamard:K`` has neither.
+        Version of the task: ball dummies are for columns of choices and of bits, and ``hadamard:K`` has neither.
     """
     if kind == "number" and version > 1:
         if name in _BITS:
@@ -151,10 +152,10 @@ _BITS = frozenset(f"bits:{size}" for size in range(1, MOST_BITS + 1))
 
 @lru_cache(maxsize=4096)
 def most_implied(family: Family, epsilon0: float) -> int:
-    """Return the largest K whose law is (epsilon0 + 2^-40)-LDP, never too large.
+    """Return the largest K whose law is (epsilon0 + 2^-40)-LDP, rounded down.
 
-    1 + K/(f (2^64 - K)) <= E = e^(epsilon0 + 2^-40) means K <= 2^64 f (E - 1)/(1 + f (E - 1)). E is taken from
-    below: `Decimal.exp` is correctly rounded to 60 digits, and the last ten of them are given away.
+    1 + K/(f (2^64 - K)) <= E = e^(epsilon0 + 2^-40) means K <= 2^64 f (E - 1)/(1 + f (E - 1)). E is bounded from below:
+    `Decimal.exp` is correctly rounded to 60 digits, and its last ten digits are rounded down.
     """
     digits = Context(prec=60)
     exact = Fraction(epsilon0) + SLACK
@@ -165,14 +166,14 @@ def most_implied(family: Family, epsilon0: float) -> int:
 
 
 def draw_report(family: Family, keep: int, record: int, random: Randomness) -> int:
-    """Draw one report; only whole numbers are compared.
+    """Return one random report, drawn by comparing whole numbers.
 
     Parameters
     ----------
     family : Family
         The randomizer.
     keep : int
-        K, in [0, 2^64): the chance of the record's own part, over 2^64.
+        K, in [0, 2^64): 2^64 times the probability of a report that is the record's own.
     record : int
         The answer, 0..records-1.
     random : Randomness
@@ -197,7 +198,7 @@ def draw_report(family: Family, keep: int, record: int, random: Randomness) -> i
 
 
 def pieces_of(family: Family, report: int, random: Randomness) -> list[int]:
-    """Return the pieces in which a report travels; those of ``bits:B`` stand in a uniformly random order.
+    """Return the pieces in which a report is sent; those of ``bits:B`` are in a uniformly random order.
 
     Parameters
     ----------

@@ -57,23 +57,23 @@ from shuffledp.randomizers.numeric import OneBit
 # step)/step^2 and the logarithm L_D of the dummies' own generating function; in between their mixture.
 
 _AT_ONCE = 1 << 21
-"""Complex numbers that are held at once."""
+"""Largest number of complex numbers held at a time."""
 _REACH = 10.0
-"""Standard deviations of a sum of normal dummies beyond which its law is put to 0."""
+"""Number of standard deviations of a sum of normal dummies beyond which its probability is set to 0."""
 _NEGLIGIBLE = 1e-8
-"""Factors of a transform at most so large are taken as 0: the law of a sum of normal dummies is good to about that."""
+"""Factors of a transform below this are set to 0, which is about the accuracy of the law of a sum of normal dummies."""
 _TRIED = 160
 _HALVINGS = 60
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """The law of the dummies' part of an estimate, symmetric around 0.
+    """The distribution of the dummies' contribution to an estimate, symmetric around 0.
 
     Parameters
     ----------
     chances : tuple of float
-        P(part = (j - reach) unit), j = 0..2 reach.
+        P(contribution = (j - reach) unit), j = 0..2 reach.
     unit : float
         Distance of neighbouring values.
     """
@@ -95,18 +95,18 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class SpreadEstimate(Estimate):
-    """An estimate with people's noise and that of dummies; see the module.
+    """An estimate with people's noise and the dummies' contribution; see the module.
 
     Parameters
     ----------
     added : Spread
-        The dummies' part; its variance is a part of the squared standard error.
+        The dummies' contribution; its variance is a part of the squared standard error.
     """
 
     added: Spread
 
     def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Both ends of a two-sided confidence interval, in the range; see the module.
+        """Return both ends of a two-sided confidence interval, in the range; see the module.
 
         Parameters
         ----------
@@ -117,14 +117,14 @@ class SpreadEstimate(Estimate):
         return around(self.value, half, half, self.support)
 
     def half_width(self, miss: float | FloatArray, standard_error: FloatArray) -> FloatArray:
-        """Half width at that chance of a miss, if the standard error were this one, dummies included.
+        """Return the half width of an interval that misses with probability ``miss``, given a standard error.
 
         Parameters
         ----------
         miss : float
-            Chance, in (0, 1).
+            Probability over both sides, in (0, 1).
         standard_error : ndarray
-            Positive.
+            Positive, dummies included.
         """
         own = np.sqrt(np.maximum(np.asarray(standard_error) ** 2 - self.added.variance, 0.0))
         found = [self._half_width(float(miss), float(each)) for each in own.ravel()]  # type: ignore[arg-type]
@@ -138,7 +138,7 @@ class SpreadEstimate(Estimate):
         return normal if share == 1.0 else share * normal + (1.0 - share) * max(self._safe(miss, own), normal)
 
     def _normal(self, miss: float, own: float) -> float:
-        """Return the t at which P(X + D > t) is miss/2 for a normal X."""
+        """Return the t at which P(X + D > t) is miss/2, for a normal X and the dummies' contribution D."""
         chances, values = np.array(self.added.chances), self.added.values
         low, high = 0.0, float(values[-1]) + own * 40.0
         for _ in range(_HALVINGS):
@@ -148,7 +148,7 @@ class SpreadEstimate(Estimate):
         return high
 
     def _safe(self, miss: float, own: float) -> float:
-        """Return the least t for which Chernoff's bound is at most `miss`, over many s: each of them is valid."""
+        """Return the smallest t for which Chernoff's bound is at most ``miss``, over many s, each of which is valid."""
         chances, values = np.array(self.added.chances), self.added.values
         scale = max(own, float(np.sqrt(self.added.variance)), self.step)
         s = np.geomspace(0.05, 50.0, _TRIED)[:, None] / scale
@@ -166,11 +166,11 @@ def dummies_along(family: Family, dummies: Dummies, values: tuple[int, ...]) -> 
     Parameters
     ----------
     family : Family
-        Of the column.
+        Family of the column.
     dummies : Dummies
-        Of law "ball" or "normal", or none at all.
+        Dummies of law "ball" or "normal", or none.
     values : tuple of int
-        v_j of each cell; of bits (0, 1).
+        v_j of each cell; for bits (0, 1).
 
     Returns
     -------
@@ -222,15 +222,15 @@ def _along_normal(cells: StatedCells, values: tuple[int, ...]) -> tuple[float, .
 
 
 def dummies_between(dummies: Dummies) -> tuple[float, ...]:
-    """Return the law of the difference of the ones of two columns of bits with dummies of one law.
+    """Return the law of the difference between the numbers of ones in two columns of bits with dummies of one law.
 
-    Those of normal dummies are independent, and symmetric. Of a ball both share one radius: given the radius R both are
-    uniform on -R..R, independently, so the difference d has the chance (2 R + 1 - |d|)/(2 R + 1)^2.
+    Normal dummies of two columns are independent, and symmetric. Those of a ball share one radius: given the radius R
+    both are uniform on -R..R, independently, so the difference d has the chance (2 R + 1 - |d|)/(2 R + 1)^2.
 
     Parameters
     ----------
     dummies : Dummies
-        Of either column.
+        Dummies of either column.
 
     Returns
     -------
@@ -251,7 +251,7 @@ def dummies_between(dummies: Dummies) -> tuple[float, ...]:
 
 
 def _on_circle(values: Sequence[int], chance: FloatArray, angles: FloatArray) -> NDArray[np.complex128]:
-    """E[w^-(sum v z)] at w = e^(i angle): the transform that `irfft` inverts; the law is symmetric."""
+    """Return E[w^-(sum v z)] at w = e^(i angle), the transform that `irfft` inverts, since the law is symmetric."""
     radii = chance.size
     found: NDArray[Any] = np.zeros((1, radii, radii))
     found[0, 0, 0] = 1.0
@@ -268,31 +268,31 @@ def _on_circle(values: Sequence[int], chance: FloatArray, angles: FloatArray) ->
 
 
 JUNK = 0.05
-"""Share of junk whose effect is told beforehand."""
+"""Share of invalid reports whose effect is stated in advance."""
 
 
 @dataclass(frozen=True)
 class Slopes:
-    """How strongly reports follow the answers: p - q of each level, as drawn.
+    """The slope p - q of each level: how strongly reports depend on the answers, as drawn.
 
     Parameters
     ----------
     budgets : tuple of float
-        The budget at which the library draws as the task states.
+        The budget (nats) at which the library draws as the task states.
     slopes : tuple of float
-        Difference of the chances that a report supports an answer if it is the person's and if it is not.
+        Probability that a report supports an answer if it is the person's, minus the probability if it is not.
     """
 
     budgets: tuple[float, ...]
     slopes: tuple[float, ...]
 
     def mean(self, counts: Sequence[int]) -> float:
-        """Return the mean slope over people, `counts` of each level."""
+        """Return the mean slope over people, with `counts` people at each level."""
         return sum(n * slope for n, slope in zip(counts, self.slopes, strict=True)) / max(sum(counts), 1)
 
 
 def slopes_of(draft: Draft, place: int) -> Slopes:
-    """Return the slopes of question `place` at each level."""
+    """Return the slopes of the question with index `place` at each level."""
     family = draft.questions[place].family
     budgets = tuple(effective_budget(family, level.draw[place], level.epsilon0) for level in draft.levels)
     share = 0.5 if family.kind == "hadamard" else 1.0
@@ -300,9 +300,9 @@ def slopes_of(draft: Draft, place: int) -> Slopes:
 
 
 def effective_budget(family: Family, keep: int, epsilon0: float) -> float:
-    """Return the budget at which the library's threshold is `keep`: epsilon0 itself where the task took it from there.
+    """Return the budget (nats) at which the library's threshold is `keep`: epsilon0 itself if the task used it.
 
-    Else log(1 + K/(f (2^64 - K))), at which the library's threshold is K up to 2^-45 of itself.
+    Otherwise log(1 + K/(f (2^64 - K))), at which the library's threshold is K up to a relative 2^-45.
     """
     if family.threshold(epsilon0) == keep:
         return epsilon0
@@ -317,9 +317,9 @@ def estimate_question(draft: Draft, place: int, columns: Sequence[Tallied]) -> E
     draft : Draft
         The task's draft.
     place : int
-        The question, from 0.
+        Index of the question, from 0.
     columns : sequence of Tallied
-        The rows kept of each of its columns.
+        The usable rows of each of its columns.
 
     Raises
     ------
@@ -341,14 +341,14 @@ def estimate_question(draft: Draft, place: int, columns: Sequence[Tallied]) -> E
 
 @dataclass(frozen=True, eq=False)
 class Tallied:
-    """The rows of one column that are used.
+    """The usable rows of one column.
 
     Parameters
     ----------
     reports : ndarray of int64
         Pieces of people's reports, and dummies.
     counts : tuple of int
-        People per level whose reports they hold.
+        Number of people at each level whose reports these are.
     """
 
     reports: NDArray[np.int64]
@@ -356,7 +356,7 @@ class Tallied:
 
 
 def _one_column(question: Question, known: Slopes, tallied: Tallied) -> Estimate:
-    """Estimate the shares of a column's answers, or the mean of one bit."""
+    """Return the estimated shares of a column's answers, or the mean of one bit."""
     counts, dummies = tallied.counts, question.dummies.count
     if sum(counts) + dummies != tallied.reports.size:
         raise InvalidInput(
@@ -372,18 +372,18 @@ def _one_column(question: Question, known: Slopes, tallied: Tallied) -> Estimate
 
 @dataclass(frozen=True, eq=False)
 class JoinedEstimate(Estimate):
-    """Estimates of several targets that stand beside each other, each with an interval of its own law.
+    """Estimates of several targets, each with an interval by its own law.
 
     Parameters
     ----------
     parts : tuple of Estimate
-        One a target, of shape (1,).
+        One for each target, of shape (1,).
     """
 
     parts: tuple[Estimate, ...]
 
     def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Both ends of two-sided confidence intervals, in the range.
+        """Return both ends of two-sided confidence intervals, in the range.
 
         Parameters
         ----------
@@ -397,7 +397,7 @@ class JoinedEstimate(Estimate):
 
 
 def joined(parts: Sequence[Estimate]) -> JoinedEstimate:
-    """Put estimates of one range beside each other."""
+    """Return estimates of one range as a single joint estimate."""
     return JoinedEstimate(
         value=np.concatenate([np.ravel(part.value) for part in parts]),
         standard_error=np.concatenate([np.ravel(part.standard_error) for part in parts]),
@@ -409,13 +409,13 @@ def joined(parts: Sequence[Estimate]) -> JoinedEstimate:
 
 
 def _second(shares: Estimate) -> Estimate:
-    """Of two shares, no and yes, the second."""
+    """Return the second of two shares, no and yes."""
     only = {"value": shares.value[1:], "standard_error": shares.standard_error[1:]}
     return replace(shares, **only, **({"counts": shares.counts[1:]} if isinstance(shares, CountEstimate) else {}))
 
 
 def _mean_of_bits(question: Question, known: Slopes, tallied: Tallied) -> Estimate:
-    """Estimate a mean from the number of ones among the pieces of all reports, B a person, and dummies.
+    """Return an estimated mean from the number of ones among the pieces of all reports, B a person, and dummies.
 
     A person's v/B has the mean 1/2 + s (x - 1/2) with the share x of the range and the slope s of the level, so that
     mean = 1/2 + (ones - m/2 - P/2)/(B S), P the pieces of people's reports and S the sum of the slopes. With q = (x -
@@ -472,16 +472,16 @@ def bits_law(
 
 
 def count_law(question: Question, known: Slopes, counts: Sequence[int]) -> CountLaw:
-    """Return the law of the number of reports, dummies among them, that support one answer, or that are ones.
+    """Return the law of the number of reports, dummies included, that support one answer, or that are ones.
 
     Parameters
     ----------
     question : Question
-        Its family and its dummies.
+        The question, with its family and its dummies.
     known : Slopes
-        Of the question.
+        Slopes of the question.
     counts : sequence of int
-        People per level.
+        Number of people at each level.
     """
     return law_of_count(question.family, question.dummies, known.slopes, tuple(counts))
 
@@ -490,22 +490,22 @@ def count_law(question: Question, known: Slopes, counts: Sequence[int]) -> Count
 def law_of_count(
     family: Family, dummies: Dummies, slopes: tuple[float, ...], counts: tuple[int, ...], shufflers: int = 1
 ) -> CountLaw:
-    """Return the law of the number of reports that support one answer, from all that it depends on.
+    """Return the law of the number of reports that support one answer, given everything on which it depends.
 
-    Remembered: equal questions, and a task that is looked at again, share what was computed.
+    Cached, so that equal questions and repeated calls for a task share the computation.
 
     Parameters
     ----------
     family : Family
         The randomizer.
     dummies : Dummies
-        What each shuffler adds.
+        Dummies that each shuffler adds.
     slopes : tuple of float
         p - q of each level; 1 is a report without noise.
     counts : tuple of int
-        People of each level.
+        Number of people at each level.
     shufflers : int
-        How many shufflers add dummies, independently.
+        Number of shufflers that add dummies, independently.
     """
     share = float(family.own_share)
     # a report of no use supports an answer with chance f, and one of slope s with f + s (1 - f) or f (1 - s); of
@@ -530,15 +530,15 @@ def predicted_half_width(
     Parameters
     ----------
     question : Question
-        Its family and its dummies.
+        The question, with its family and its dummies.
     known : Slopes
-        Of the question.
+        Slopes of the question.
     counts : sequence of int
-        People per level.
+        Number of people at each level.
     miss : float
-        Chance that the interval misses.
+        Probability that the interval misses.
     dummies : bool
-        Whether the dummies' noise is counted.
+        Whether the dummies' noise is included.
     """
     if question.family.kind != "bits":
         law = count_law(question, known, counts)
@@ -563,14 +563,14 @@ NO_DUMMIES = Dummies("uniform", 0)
 
 
 def cell_law(family: Family, dummies: Dummies) -> tuple[float, ...]:
-    """Return the law of the number of dummies that support one answer: of a bit the ones, of a choice a cell.
+    """Return the law of the number of dummies that support one answer: ones of a bit, or one cell of a choice.
 
     Parameters
     ----------
     family : Family
-        Of the column.
+        Family of the column.
     dummies : Dummies
-        Of law "laplace", "ball" or "normal".
+        Dummies of law "laplace", "ball" or "normal".
     """
     if dummies.law == "laplace":
         return tuple(float(chance) for chance in ones_law(dummies))
@@ -578,7 +578,7 @@ def cell_law(family: Family, dummies: Dummies) -> tuple[float, ...]:
 
 
 def scaled_counts(counts: Sequence[int], kept: int) -> list[int]:
-    """Scale people per level to `kept` people: largest remainders, so that whole people remain.
+    """Return people per level scaled to a total of `kept`, in whole numbers by largest remainders.
 
     Examples
     --------
@@ -595,45 +595,45 @@ def scaled_counts(counts: Sequence[int], kept: int) -> list[int]:
 
 
 def shift_of_junk(known: Slopes, counts: Sequence[int], share: float, width: float = 1.0) -> float:
-    """Return by how much a share of junk can shift an estimate at most: share/(p - q), times the range's width.
+    """Return the largest shift of an estimate by a share of invalid reports: share/(p - q), times the range's width.
 
-    `counts` are those of the collection: junk is counted at the level it has chosen.
+    `counts` are those of the collection: an invalid report is counted at the level that it states.
     """
     slope = known.mean(counts)
     return share / slope * width if slope > 0.0 else float("inf")
 
 
 def shift_of_future_junk(known: Slopes, planned: Sequence[int], share: float, width: float = 1.0) -> float:
-    """Return by how much a share of junk will shift an estimate at most, whichever level it chooses.
+    """Return the largest shift of a future estimate by a share of invalid reports, whichever level they state.
 
-    Junk at the level with the smallest slope is counted there, which makes the mean slope smaller than planned:
-    share/((1 - share) slope + share x smallest slope), times the range's width.
+    Invalid reports that state the level with the smallest slope lower the mean slope below the planned one: share/((1 -
+    share) slope + share x smallest slope), times the range's width.
 
     Parameters
     ----------
     known : Slopes
-        Of the question.
+        Slopes of the question.
     planned : sequence of int
         Honest people per level, in any proportion.
     share : float
-        Of junk among all reports.
+        Share of invalid reports among all reports.
     width : float
-        Of the range.
+        Width of the range.
     """
     slope = (1.0 - share) * known.mean(planned) + share * min(known.slopes)
     return share / slope * width if slope > 0.0 else float("inf")
 
 
 FALSE_LEVELS = (0.01, 0.05, 0.1)
-"""Shares of people counted at another level than theirs whose effect is told."""
+"""Shares of people counted at a wrong level whose effect is stated."""
 
 
 def shift_of_levels(draft: Draft, place: int, counts: Sequence[int], share: float, *, told: bool) -> float:
-    """Return by how much an answer can be wrong at most because people are counted at another level than they chose.
+    """Return the largest error of an answer if people are counted at another level than they chose.
 
-    The manifest's counts are the shuffler's word. A report supports an answer with chance c' + s (x - c), where s is
-    the slope of its level and x the share of the answer, so an estimate with a wrong mean slope is c + r (x - c), where
-    r is the right mean slope over the wrong one. c is 1/k of k answers, 1/2 of a number or two answers, and 0 for
+    The manifest's counts are statements of the shuffler. A report supports an answer with chance c' + s (x - c), where
+    s is the slope of its level and x the share of the answer, so an estimate with a wrong mean slope is c + r (x - c),
+    where r is the right mean slope over the wrong one. c is 1/k of k answers, 1/2 of a number or two answers, and 0 for
     hadamard, where c' is 1/2.
 
     Parameters
@@ -641,18 +641,18 @@ def shift_of_levels(draft: Draft, place: int, counts: Sequence[int], share: floa
     draft : Draft
         The task's draft.
     place : int
-        The question, from 0.
+        Index of the question, from 0.
     counts : sequence of int
-        People per level.
+        Number of people at each level.
     share : float
-        Of the people, counted falsely, from whichever level to whichever other one does most.
+        Share of the people counted wrongly, at the pair of levels with the largest effect.
     told : bool
-        Whether `counts` are the ones told, that may be false; else they are true, and will be told falsely.
+        True: `counts` are the stated ones, which may be false. False: they are true, and false ones will be stated.
 
     Returns
     -------
     float
-        In the answer's unit; 0 where all levels are one.
+        In the answer's unit; 0 if there is one level.
     """
     question, known = draft.questions[place], slopes_of(draft, place)
     mean = known.mean(counts)
@@ -666,11 +666,11 @@ def shift_of_levels(draft: Draft, place: int, counts: Sequence[int], share: floa
 
 
 def _moved(slopes: Sequence[float], counts: Sequence[int], share: float) -> tuple[float, float]:
-    """Return the smallest and the largest mean slope once a share of the people has moved to another level."""
+    """Return the smallest and the largest mean slope after moving a share of the people to another level."""
     total = sum(counts)
 
     def mean(order: Sequence[int]) -> float:
-        """Move people from the first levels of an order to its last one."""
+        """Return the mean slope after moving people from the first levels of an order to its last one."""
         left, changed = share * total, sum(n * slope for n, slope in zip(counts, slopes, strict=True))
         for level in order[:-1]:
             moving = min(left, counts[level])
@@ -683,12 +683,12 @@ def _moved(slopes: Sequence[float], counts: Sequence[int], share: float) -> tupl
 
 
 def width_of(question: Question) -> float:
-    """Width of the range of an estimate: 1 for a share."""
+    """Return the width of the range of an estimate: 1 for a share."""
     return question.high - question.low if question.kind == "number" else 1.0
 
 
 def _without_dummies(found: Estimate, question: Question, known: Slopes, counts: Sequence[int]) -> Estimate:
-    """Put n people in the place of n + m, and the variance of the dummies' own law.
+    """Return an estimate corrected to n people instead of n + m, and to the variance of the dummies' own law.
 
     With W the sum of the squared weights, (V) of `questions.frequency` has the term f (1 - f) (W - 1/N) N/(N - 1), and
     (M) of `questions.mean` the term -u^2/N with u = (m - 1/2) N/(N + 4): N is n here, not n + m.

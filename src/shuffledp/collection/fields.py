@@ -1,4 +1,7 @@
-"""JSON documents of the collection, read strictly: known keys only, each of a stated kind; else one InvalidInput."""
+"""Strict reading of the collection's JSON documents: known keys only, each of a stated type.
+
+Otherwise one InvalidInput.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ from shuffledp.errors import InvalidInput, shown
 T = TypeVar("T")
 LONGEST_TEXT = 2000
 LONGEST_LAW = 10_000
-"""Most integers of a law whose length is its own."""
+"""Largest number of integers of a law whose length is not fixed."""
 LARGEST = 10**15
-"""Largest absolute value of a number: JavaScript reads every whole number up to there exactly."""
+"""Largest absolute value of a number, up to which JavaScript reads every whole number exactly."""
 Text = Mapping[str, str]
 """The same text in one or several languages, by language code such as ``"en"``."""
 
@@ -30,12 +33,12 @@ _BASE64 = re.compile(r"[A-Za-z0-9_-]*")
 _FORBIDDEN = {"Cc", "Cs", "Cn", "Co", "Zl", "Zp"}
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 FILLERS = "\u115f\u1160\u3164\uffa0"
-"""Letters by Unicode that show nothing."""
+"""Characters that Unicode classifies as letters but that are invisible."""
 """Letters that turn the direction of writing: a text could then show something else than it says."""
 
 
 def read_json(data: bytes, what: str, most: int) -> Fields:
-    """Read a JSON object: UTF-8, no key twice, finite numbers, at most `most` bytes.
+    """Return the fields of a JSON object: UTF-8, no key twice, finite numbers, at most `most` bytes.
 
     Parameters
     ----------
@@ -64,7 +67,7 @@ def read_json(data: bytes, what: str, most: int) -> Fields:
 
 
 class Fields:
-    """The keys of a JSON object, each taken once; `done` refuses what is left.
+    """The keys of a JSON object, each of which is read once; `done` refuses the rest.
 
     Parameters
     ----------
@@ -79,51 +82,51 @@ class Fields:
         self._known: dict[str, None] = {}
 
     def refuse(self, key: str, value: object, rule: str) -> NoReturn:
-        """Raise InvalidInput about one key."""
+        """Refuse the value of one key; ``rule`` says what it must be."""
         raise InvalidInput(f"{self.what}: {shown(key)} must be {rule}; got {shown(value)}")
 
     def take(self, key: str) -> Any:
-        """Take a value of any kind."""
+        """Return a value of any type, and mark its key as read."""
         self._known[key] = None
         if key not in self._values:
             raise InvalidInput(f"{self.what}: the key {shown(key)} is missing")
         return self._values.pop(key)
 
     def has(self, key: str) -> bool:
-        """Tell whether a key is there and was not taken."""
+        """Return whether a key is present and not read yet."""
         self._known[key] = None
         return key in self._values
 
     def peek(self, key: str) -> Any:
-        """Return a value that nobody took, or None, and leave it there."""
+        """Return a value without marking its key as read; None if it is absent."""
         return self._values.get(key)
 
     def names(self) -> list[str]:
-        """Return the keys that nobody took."""
+        """Return the keys that are not read yet."""
         return list(self._values)
 
     def done(self) -> None:
-        """Refuse keys that nobody took; whatever was asked for before is known."""
+        """Refuse keys that were not read; the message lists those that were asked for."""
         if self._values:
             known = ", ".join(self._known)
             raise InvalidInput(f"{self.what}: unknown key {shown(next(iter(self._values)))}; known are {known}")
 
     def whole(self, key: str, low: int, high: int) -> int:
-        """Take a whole number in a range."""
+        """Read a whole number in a range."""
         value = self.take(key)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             self.refuse(key, value, f"a whole number from {low} to {high}")
         return value
 
     def number(self, key: str, low: float = -LARGEST, high: float = LARGEST) -> float:
-        """Take a number, as a double, in a range."""
+        """Read a number in a range as a double."""
         value = self.take(key)
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
             self.refuse(key, value, f"a number from {low:g} to {high:g}")
         return float(value)
 
     def numbers(self, key: str, count: int) -> tuple[float, ...]:
-        """Take a list of `count` numbers, as doubles."""
+        """Read a list of `count` numbers as doubles."""
         entries = self.list_of(key, count, count)
         for entry in entries:
             if isinstance(entry, bool) or not isinstance(entry, int | float) or not -LARGEST <= entry <= LARGEST:
@@ -131,53 +134,53 @@ class Fields:
         return tuple(float(entry) for entry in entries)
 
     def flag(self, key: str) -> bool:
-        """Take a field that is true or false."""
+        """Read a value that is true or false."""
         value = self.take(key)
         if not isinstance(value, bool):
             self.refuse(key, value, "true or false")
         return value
 
     def word(self, key: str, *known: str) -> str:
-        """Take one of the known words."""
+        """Read one of the known words."""
         value = self.take(key)
         if value not in known:
             self.refuse(key, value, f"one of {', '.join(known)}")
         return value
 
     def line(self, key: str, longest: int = 200) -> str:
-        """Take a text of one line, not empty."""
+        """Read a text of one line that is not empty."""
         return self._line(key, self.take(key), longest)
 
     def text(self, key: str, languages: frozenset[str] | None = None) -> Text:
-        """Take a text in one or several languages; in exactly `languages` if they are given."""
+        """Read a text in one or several languages; in exactly `languages` if they are given."""
         return self._text(key, self.take(key), languages)
 
     def texts(self, key: str, low: int, high: int, languages: frozenset[str]) -> tuple[Text, ...]:
-        """Take a list of texts."""
+        """Read a list of `low` to `high` texts, each in exactly these languages."""
         return tuple(self._text(key, entry, languages) for entry in self.list_of(key, low, high))
 
     def list_of(self, key: str, low: int, high: int) -> list[Any]:
-        """Take a list of `low` to `high` values of any kind."""
+        """Read a list of `low` to `high` values of any type."""
         value = self.take(key)
         if not isinstance(value, list) or not low <= len(value) <= high:
             self.refuse(key, value, f"a list of {low} to {high}" if low < high else f"a list of {low}")
         return value
 
     def objects(self, key: str, low: int, high: int, read: Callable[[Fields], T]) -> tuple[T, ...]:
-        """Take a list of objects, each read by `read`."""
+        """Read a list of `low` to `high` objects, each by the function `read`."""
         found: list[T] = []
         for place, entry in enumerate(self.list_of(key, low, high)):
             found.append(self._object(f"{key}, number {place + 1}", entry, read))
         return tuple(found)
 
     def object(self, key: str, read: Callable[[Fields], T]) -> T:
-        """Take a field that is one object."""
+        """Read a value that is one object by the function `read`."""
         return self._object(key, self.take(key), read)
 
     def words64(self, key: str, count: int, most: int = 2**64 - 1) -> tuple[int, ...]:
-        """Take a list of integers up to `most`, written as decimal text: JavaScript would round numbers.
+        """Read a list of integers up to `most`, written as decimal text, because JavaScript would round numbers.
 
-        Of `count` integers, or 1 to 10,000 if it is negative.
+        The list has `count` integers, or 1 to 10,000 if `count` is negative.
         """
         found: list[int] = []
         for entry in self.list_of(key, *((count, count) if count >= 0 else (1, LONGEST_LAW))):
@@ -187,7 +190,7 @@ class Fields:
         return tuple(found)
 
     def wholes(self, key: str, count: int, high: int) -> tuple[int, ...]:
-        """Take a list of `count` whole numbers from 0 to `high`."""
+        """Read a list of `count` whole numbers from 0 to `high`."""
         entries = self.list_of(key, count, count)
         for entry in entries:
             if isinstance(entry, bool) or not isinstance(entry, int) or not 0 <= entry <= high:
@@ -195,7 +198,7 @@ class Fields:
         return tuple(entries)
 
     def bytes_of(self, key: str, length: int) -> bytes:
-        """Take bytes written in base64url without padding; `length` bytes, or any number if it is negative."""
+        """Read bytes written in base64url without padding: `length` bytes, or any number if `length` is negative."""
         value = self.take(key)
         found = from_base64(value) if isinstance(value, str) else None
         if found is None or (length >= 0 and len(found) != length):
@@ -203,7 +206,7 @@ class Fields:
         return found
 
     def time(self, key: str) -> int:
-        """Take a point in time in UTC, such as ``"2030-01-31T08:00:00Z"``, as seconds since 1970."""
+        """Read a point in time in UTC, such as ``"2030-01-31T08:00:00Z"``, as seconds since 1970."""
         value = self.take(key)
         found = read_time(value) if isinstance(value, str) else None
         if found is None:
@@ -211,14 +214,14 @@ class Fields:
         return found
 
     def day(self, key: str) -> str:
-        """Take a day of the calendar, such as ``"2030-01-31"``."""
+        """Read a day of the calendar, such as ``"2030-01-31"``."""
         value = self.take(key)
         if not isinstance(value, str) or not _DAY.fullmatch(value) or read_time(f"{value}T00:00:00Z") is None:
             self.refuse(key, value, "a day of the calendar such as 2030-01-31")
         return value
 
     def web_address(self, key: str) -> str:
-        """Take an address that begins with https:// (or http://)."""
+        """Read an address that begins with https:// (or http://)."""
         value = self.line(key, 500)
         if not re.fullmatch(r"https?://[^\s\"'<>\\]+", value):
             self.refuse(key, value, "an address that begins with https://")
@@ -246,12 +249,12 @@ class Fields:
 
 
 def to_base64(data: bytes) -> str:
-    """Write bytes in base64url without padding (RFC 4648, section 5)."""
+    """Return bytes in base64url without padding (RFC 4648, section 5)."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
 def from_base64(text: str) -> bytes | None:
-    """Read what `to_base64` wrote; None for anything else, also for another spelling of the same bytes."""
+    """Return the bytes that `to_base64` wrote; None for anything else, also for another spelling of the same bytes."""
     if not _BASE64.fullmatch(text):
         return None
     try:
@@ -262,12 +265,12 @@ def from_base64(text: str) -> bytes | None:
 
 
 def dump_json(value: Mapping[str, Any]) -> bytes:
-    """Write a JSON object as UTF-8 on one line; infinities and NaN are refused by the caller's rules."""
+    """Return a JSON object as UTF-8 on one line; infinities and NaN raise ValueError."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
 
 
 def read_time(text: str) -> int | None:
-    """Read what `write_time` wrote, as seconds since 1970; None for anything else."""
+    """Return the seconds since 1970 that `write_time` wrote; None for anything else."""
     try:
         if _TIME.fullmatch(text):
             return int(datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp())
@@ -277,7 +280,7 @@ def read_time(text: str) -> int | None:
 
 
 def write_time(seconds: int) -> str:
-    """Write a point in time as `Fields.time` reads it."""
+    """Return a point in time, in seconds since 1970, in the form that `Fields.time` reads."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -286,7 +289,7 @@ def _plain(text: str) -> bool:
 
 
 def visible(text: str) -> str:
-    """Return what a reader can tell apart: no capitals, one space for several, nothing that shows nothing."""
+    """Return a text reduced to what readers can tell apart: no capitals, single spaces, no invisible characters."""
     plain = unicodedata.normalize("NFKC", text).upper().lower()
     return " ".join("".join(letter for letter in plain if not _shows_nothing(letter)).split())
 

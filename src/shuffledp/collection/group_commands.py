@@ -51,7 +51,7 @@ from shuffledp.whole_files import read_bytes
 
 @dataclass(frozen=True)
 class Cell:
-    """One answer of one group, or the difference of two groups' answers.
+    """One answer's estimate in one group, or the difference between two groups.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Compared:
-    """One quantity of a question, in all groups: the share of one answer, or a mean.
+    """One quantity of a question in all groups: the share of one answer, or a mean.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ class Compared:
     shares : bool
         Whether it is a share.
     groups : tuple of Cell
-        One a group.
+        One for each group.
     differences : tuple of (int, int, Cell)
-        The first group less the second.
+        Indices of two groups, and the value of the first less that of the second.
     """
 
     label: str
@@ -92,14 +92,14 @@ class Compared:
 
 
 def compare(opened: Sequence[Opened], place: int) -> list[Compared]:
-    """Compare the groups' answers to one question.
+    """Return the groups' answers to one question, with the differences of every two groups.
 
     Parameters
     ----------
     opened : sequence of Opened
-        One a group, of the same questions.
+        One for each group, with the same questions.
     place : int
-        The question, from 0.
+        Index of the question, from 0.
     """
     question = opened[0].batch.task.draft.questions[place]
     found: list[Compared] = []
@@ -134,14 +134,14 @@ def _compared(estimates: Sequence[Estimate], labels: Sequence[str], *, shares: b
 
 
 def _columns(estimate: Estimate, level: float) -> FloatArray:
-    """Return value, low and high end of each target, shape (3, k); the value is moved into the range first."""
+    """Return value, low and high end of each target, shape (3, k); the value is first clipped to the range."""
     low, high = estimate.confidence_interval(level)
     value = np.clip(estimate.value, *estimate.support)
     return np.stack([np.atleast_1d(np.asarray(each, dtype=np.float64)) for each in (value, low, high)])
 
 
 def difference(one: FloatArray, two: FloatArray) -> Cell:
-    """Return the first less the second; each is value, low and high end at one level.
+    """Return the first estimate less the second; each is (value, low end, high end), with intervals of one level.
 
     Examples
     --------
@@ -155,14 +155,14 @@ def difference(one: FloatArray, two: FloatArray) -> Cell:
 
 
 def to_json(names: Sequence[str], opened: Sequence[Opened]) -> list[dict[str, Any]]:
-    """Build one object a question: every answer in every group, and the differences of every two groups.
+    """Return one object for each question: every answer in every group, and the differences of every two groups.
 
     Parameters
     ----------
     names : sequence of str
-        Of the groups.
+        Names of the groups.
     opened : sequence of Opened
-        One a group.
+        One for each group.
     """
     return [
         {"text": next(iter(question.text.values())), "kind": question.kind}
@@ -185,7 +185,7 @@ HEADINGS = ("answer", "group", "people", "estimate", f"{CONFIDENCE:.0%} interval
 
 
 def rows(names: Sequence[str], opened: Sequence[Opened], place: int) -> Iterator[list[str]]:
-    """Yield the lines of a question's table, as `HEADINGS`; an answer stands in its first line."""
+    """Yield the lines of a question's table under `HEADINGS`; the first line of an answer has its name."""
     people = [count(each.batch.manifest.n) for each in opened]
     for compared in compare(opened, place):
         label = compared.label
@@ -195,7 +195,7 @@ def rows(names: Sequence[str], opened: Sequence[Opened], place: int) -> Iterator
 
 
 def differ(names: Sequence[str], opened: Sequence[Opened], place: int) -> str:
-    """Say which two groups differ in which answer."""
+    """Return a sentence on which two groups differ in which answer."""
     found = [
         f"{compared.label}: {names[one]} and {names[two]} by {_apart(cell, shares=compared.shares)}"
         for compared in compare(opened, place)
@@ -223,7 +223,7 @@ def _apart(cell: Cell, *, shares: bool) -> str:
 
 
 KEYS = ".keys"
-"""Ending of the folder that the analyzer keeps."""
+"""Suffix of the folder that the analyzer keeps."""
 
 
 def write_drafts(survey: bytes, stated: tuple[SurveyGroup, ...], out: Path) -> list[tuple[SurveyGroup, Draft]]:
@@ -262,13 +262,13 @@ def write_drafts(survey: bytes, stated: tuple[SurveyGroup, ...], out: Path) -> l
 
 
 def certified(drafts: list[tuple[SurveyGroup, Draft]]) -> list[tuple[SurveyGroup, Draft, tuple[float, ...]]]:
-    """Certify every group's promises; return the floor per level beside each."""
+    """Certify every group's promises; return group, draft, and floor per level of each."""
     with working("Certifying the promises"):
         return [(group, draft, check_floor(draft)) for group, draft in drafts]
 
 
 def print_groups(drafts: list[tuple[SurveyGroup, Draft]], out: Path) -> None:
-    """Tell how many are invited in each group, and the smallest by name before anybody is."""
+    """Print the number of people invited in each group, and name the smallest, before anybody is invited."""
     from shuffledp.collection.estimates import width_of
     from shuffledp.report.wording import plus_minus
 
@@ -302,7 +302,7 @@ def drafts_to_post(folder: Path) -> list[tuple[Path, Path]]:
     Parameters
     ----------
     folder : Path
-        From `write_drafts`, as the organizer sent it.
+        The folder from `write_drafts`, as the organizer sent it.
     """
     groups = Groups.read(folder)
     found: list[tuple[Path, Path]] = []
@@ -325,7 +325,7 @@ def checked_tasks(own: Path, posted: Path) -> list[tuple[Group, PostedTask]]:
     own : Path
         The organizer's folder, of drafts or of keys.
     posted : Path
-        What the shuffler sent back.
+        The folder that the shuffler sent back.
     """
     known, found = Groups.read(own), Groups.read(posted)
     if known.groups != found.groups:
@@ -349,7 +349,7 @@ ONE_EACH = (
 def run_open_groups(
     folder: Path, keys: Path, out: Path | None, report: Path | None, entered: Entered, *, as_json: bool
 ) -> None:
-    """Open every batch of a folder, write a release each, and show the groups side by side."""
+    """Open every batch of a folder, write a release for each, and print the groups side by side."""
     if entered.ledger is not None:
         raise InvalidInput("a ledger enters one batch at a time: open each group's batch by itself with --ledger")
     if not keys.is_dir():
@@ -382,7 +382,7 @@ def run_open_groups(
 
 
 def _batches(folder: Path, groups: Groups) -> list[tuple[Group, AnalyzerKey, Batch]]:
-    """Return the groups whose batch is in the folder, in their order, with key and batch."""
+    """Return group, key and batch of each group whose batch is in the folder, in the order of the groups."""
     by_draft: dict[bytes, Batch] = {}
     for path in sorted(folder.glob("*.batch")):
         batch = read_batch(path)
@@ -436,18 +436,18 @@ def _print(names: list[str], every: list[Opened], missing: list[Group], target: 
 
 
 def groups_page(names: list[str], every: list[Opened], missing: list[Group], *, command: str) -> str:
-    """Write the page that compares the groups.
+    """Return the page that compares the groups.
 
     Parameters
     ----------
     names : list of str
-        Of the groups.
+        Names of the groups.
     every : list of Opened
-        One a group.
+        One opened batch for each group.
     missing : list of Group
-        Those without a batch.
+        Groups without a batch.
     command : str
-        What made the page.
+        The command that made the page.
     """
     draft = every[0].batch.task.draft
     questions: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""Surveys of several groups, such as departments: one task a group, and a folder that ties them together.
+"""Surveys of several groups, such as departments: one task for each group, and a folder that holds them.
 
 Each group is a task by itself, with its own digest, dummies, codes and batch, so the promise holds for a person
 whatever the group and however small it is. A person is invited in one group, so groups cost nobody anything more. The
@@ -29,14 +29,14 @@ _NAME = re.compile(r"\d{2,3}-[a-z0-9-]{1,40}|\d{2,3}")
 
 @dataclass(frozen=True)
 class SurveyGroup:
-    """A group as the survey states it.
+    """A group as stated in the survey.
 
     Parameters
     ----------
     name : Text
         In the languages of the survey's title.
     people : int
-        How many are invited, at least 1.
+        Number of people who are invited, at least 1.
     """
 
     name: Text
@@ -50,12 +50,12 @@ class SurveyGroup:
 
 @dataclass(frozen=True)
 class Group(SurveyGroup):
-    """A group with its files.
+    """A group of a survey, with its files.
 
     Parameters
     ----------
     file : str
-        Name of its files without their ending.
+        Name of its files without their suffix.
     draft_sha256 : bytes
         SHA-256 of its draft, 32 bytes.
     """
@@ -66,14 +66,14 @@ class Group(SurveyGroup):
 
 @dataclass(frozen=True)
 class Groups:
-    """A folder of groups; made by `Groups.read` or `Groups.of`.
+    """A folder with the files of all groups; made by `Groups.read` or `Groups.of`.
 
     Parameters
     ----------
     folder : Path
-        Where the files are.
+        The folder.
     groups : tuple of Group
-        In the order of the survey.
+        The groups in the order of the survey.
     """
 
     folder: Path
@@ -81,16 +81,16 @@ class Groups:
 
     @staticmethod
     def of(folder: Path, stated: Sequence[SurveyGroup], drafts: Sequence[bytes]) -> Groups:
-        """Name the files of groups whose drafts are made.
+        """Return a folder's groups, with names for their files, from the drafts.
 
         Parameters
         ----------
         folder : Path
-            Where they will be.
+            The folder, which need not exist yet.
         stated : sequence of SurveyGroup
-            From the survey.
+            The groups of the survey.
         drafts : sequence of bytes
-            One a group.
+            One for each group.
         """
         made = [
             Group(group.name, group.people, _file_name(place, group.first), hashlib.sha256(draft).digest())
@@ -100,17 +100,17 @@ class Groups:
 
     @staticmethod
     def read(folder: Path) -> Groups:
-        """Read the folder's ``groups.json``.
+        """Return the groups in a folder's ``groups.json``.
 
         Parameters
         ----------
         folder : Path
-            From `task draft`.
+            Folder that `task draft` wrote.
 
         Raises
         ------
         InvalidInput
-            If there is none, or it is not as it must be.
+            If the file is missing or malformed.
         """
         path = folder / MANIFEST
         if not path.is_file():
@@ -123,7 +123,7 @@ class Groups:
         return Groups(folder, found)
 
     def document(self) -> bytes:
-        """Write the content of ``groups.json``."""
+        """Return the content of ``groups.json``."""
         told = [
             {"name": dict(each.name), "people": each.people, "file": each.file}
             | {"draft_sha256": to_base64(each.draft_sha256)}
@@ -132,18 +132,18 @@ class Groups:
         return dump_json({"what": "shuffledp groups", "version": 1, "groups": told})
 
     def path(self, group: Group, ending: str) -> Path:
-        """Return where a group's file of this ending is, such as ".task"."""
+        """Return the path of a group's file with a suffix such as ".task"."""
         return self.folder / f"{group.file}{ending}"
 
     def draft(self, group: Group) -> bytes:
-        """Read a group's draft; refused if it is not the one that was drafted."""
+        """Return a group's draft, after checking its SHA-256."""
         path = self.path(group, ".draft")
         data = read_bytes(path, "the draft", LONGEST_DRAFT)
         _check(path, data, group)
         return data
 
     def task(self, group: Group) -> PostedTask:
-        """Read a group's posted task; refused if it holds another draft than the one that was drafted."""
+        """Return a group's posted task, after checking that it holds the group's draft."""
         path = self.path(group, ".task")
         if not path.is_file():
             raise InvalidInput(f"{path} is not there: post the groups first, with shuffledp task post {self.folder}")
@@ -158,14 +158,14 @@ class Groups:
 
 
 def groups_of_survey(fields: Fields, language: str) -> tuple[SurveyGroup, ...]:
-    """Take the table ``groups`` of a survey: a name and how many are invited, or a table with ``name`` and ``people``.
+    """Read the table ``groups`` of a survey: names with numbers of people, or tables with ``name`` and ``people``.
 
     Parameters
     ----------
     fields : Fields
         The survey.
     language : str
-        Of names given without one.
+        Language of names given without one.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def groups_of_survey(fields: Fields, language: str) -> tuple[SurveyGroup, ...]:
 
 
 def slug(text: str) -> str:
-    """Return a text as part of a file's name: plain small letters, digits and -, at most 40; perhaps nothing.
+    """Return a text as part of a file name: at most 40 lower-case letters, digits and -; possibly empty.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def slug(text: str) -> str:
 
 
 def is_folder(path: Path | str | None) -> bool:
-    """Tell whether an argument names a folder, which then must be one of groups."""
+    """Return whether an argument names a folder, which then must be a folder of groups."""
     return path is not None and len(str(path)) < 4096 and Path(path).is_dir()
 
 

@@ -1,6 +1,6 @@
-"""The one thread that writes: it opens reports, holds them, and answers after the commit.
+"""The single writing thread: it opens reports, stores them, and answers after the commit.
 
-Requests that wait are taken together, so that one commit, and one wait for the disk, serves many.
+Requests that wait are processed together, so that one commit, and one wait for the disk, serves many.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class Refused(Enum):
-    """Why nothing of a request was kept."""
+    """The reason why no report of a request was stored."""
 
     CLOSED = "the task takes no more reports"
     FULL = "the task holds as many reports as it may"
@@ -42,14 +42,14 @@ Answer = bytes | Refused
 
 
 class Row(NamedTuple):
-    """A report that was opened.
+    """A report whose outer layer was opened.
 
     Parameters
     ----------
     place : int
         Its position in the request.
     values : tuple
-        The row of table `report`: the task's digest, the report's name (`name_of`), the position of the level, and the
+        The row of table `report`: the task's digest, the report's name (`name_of`), the index of the level, and the
         messages to the analyzer, one after the other.
     code : bytes or None
         Hash of the one-time code, where the task asks for one.
@@ -61,24 +61,24 @@ class Row(NamedTuple):
 
     @property
     def digest(self) -> bytes:
-        """The report's name in the store."""
+        """The report's name in the store, a hash of its content."""
         return self.values[1]
 
 
 @dataclass
 class Offer:
-    """The reports of one request, opened.
+    """The opened reports of one request.
 
     Parameters
     ----------
     task : bytes
         The task's digest.
     stop_at : int
-        Most reports the task may hold.
+        Largest number of reports that the task may hold.
     verdicts : bytearray
-        The answer, one byte (`Verdict`) a report; HELD for those of `rows` as long as nothing speaks against them.
+        The answer, one byte (`Verdict`) a report; HELD for those of `rows` until a reason against it is found.
     rows : list of Row
-        What could be opened.
+        The reports that could be opened.
     """
 
     task: bytes
@@ -88,16 +88,16 @@ class Offer:
 
 
 def open_reports(body: bytes, task: PostedTask, opener: Opener) -> Offer:
-    """Open the outer layer of the reports of one request.
+    """Open the outer layer of the reports of one request, and return what could be opened.
 
     Parameters
     ----------
     body : bytes
         One or more reports of `task.size` bytes each.
     task : PostedTask
-        What they answer.
+        The task that they answer.
     opener : Opener
-        Of the task's private key.
+        The opener with the task's private key.
     """
     offer = Offer(task.digest, task.draft.stop_at, bytearray(len(body) // task.size))
     for place in range(len(offer.verdicts)):
@@ -113,7 +113,7 @@ def open_reports(body: bytes, task: PostedTask, opener: Opener) -> Offer:
 
 
 def hold(store: Store, offers: list[Offer]) -> list[Answer]:
-    """Hold the reports of several requests in one transaction.
+    """Store the reports of several requests in one transaction.
 
     A report that is already held is answered like a new one and kept once, whatever code it brings: its name is its
     content. A one-time code admits the first report that brings it, and is spent also if that report is a copy of a
@@ -131,7 +131,7 @@ def hold(store: Store, offers: list[Offer]) -> list[Answer]:
     Returns
     -------
     list of bytes or Refused, one an offer
-        What to answer; everything said to be held is on disk.
+        The answers; every report answered as held is on disk.
     """
     answers: list[Answer] = [Refused.FAILED] * len(offers)
     by_task: dict[bytes, list[int]] = defaultdict(list)
@@ -177,7 +177,7 @@ def _hold_task(db: sqlite3.Connection, task: bytes, offers: list[Offer]) -> list
 
 
 def _admitted(db: sqlite3.Connection, task: bytes, offer: Offer, spent: set[bytes]) -> list[Row]:
-    """Spend the codes of a request; return the rows that may be inserted and add their digests to `spent`."""
+    """Mark the codes of a request as used; return the rows to insert, and add their digests to `spent`."""
     if not any(row.code for row in offer.rows):
         return offer.rows
     admitted: list[Row] = []
@@ -192,7 +192,7 @@ def _admitted(db: sqlite3.Connection, task: bytes, offer: Offer, spent: set[byte
 
 
 def _give_back(db: sqlite3.Connection, task: bytes, rows: list[Row]) -> None:
-    """Make the codes of admitted rows unspent again: nothing of their request is kept."""
+    """Mark the codes of rows as unused again, since no report of their request is stored."""
     codes = [(task, row.code) for row in rows if row.code]
     db.executemany("UPDATE code SET spent = 0 WHERE task = ? AND hash = ?", codes)
 
@@ -202,12 +202,15 @@ def _is_held(db: sqlite3.Connection, task: bytes, digest: bytes) -> bool:
 
 
 def _news(db: sqlite3.Connection, task: bytes, rows: list[Row]) -> int:
-    """Count the different reports that are not held yet."""
+    """Return the number of different reports that are not stored yet."""
     return sum(not _is_held(db, task, digest) for digest in {row.digest for row in rows})
 
 
 def _insert(db: sqlite3.Connection, rows: list[Row]) -> dict[int, int]:
-    """Insert what is not held yet, in the order of the digests, which is not that of arrival; count it by level."""
+    """Insert reports that are not stored yet, in the order of their digests (not of arrival).
+
+    Return counts by level.
+    """
     by_level: dict[int, list[tuple[bytes, bytes, int, bytes]]] = defaultdict(list)
     for _, values, _ in rows:
         by_level[values[2]].append(values)
@@ -225,33 +228,33 @@ def _insert(db: sqlite3.Connection, rows: list[Row]) -> dict[int, int]:
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 MOST_BYTES = 64 << 20
-"""Bytes of request bodies held at one time."""
+"""Largest number of bytes of request bodies held at one time."""
 KEPT_BYTES = 16 << 20
-"""Those of them that only requests with a single report may use: a person's own device sends one."""
+"""Part of these bytes reserved for requests with a single report, as a person's own device sends."""
 BODY_SECONDS = 30.0
-"""Within which a body must have come."""
+"""Number of seconds within which a body must arrive."""
 
 
 class Gone(Exception):
-    """The client has left before its request was whole."""
+    """Error: the client has disconnected before its request was complete."""
 
 
 class Unread(Enum):
-    """Why a body was not read to its end."""
+    """The reason why a body was not read to its end."""
 
     WRONG = "the body is longer or shorter than announced, or late"
     NO_ROOM = "too many bytes of other bodies are held"
 
 
 class Room:
-    """The bytes of all bodies that are held at one time, whole ones that wait for their answer among them.
+    """The memory for all bodies held at one time, including complete ones that wait for their answer.
 
     Parameters
     ----------
     most : int
         Bytes of all bodies together.
     kept : int
-        Those of them that only requests with a single report may use.
+        Part of them reserved for requests with a single report.
     """
 
     def __init__(self, most: int = MOST_BYTES, kept: int = KEPT_BYTES) -> None:
@@ -259,7 +262,7 @@ class Room:
         self.held = 0
 
     def take(self, size: int, *, single: bool) -> bool:
-        """Book bytes that have arrived; False, and nothing is booked, if there is no room for them."""
+        """Reserve bytes that have arrived; return False, and reserve nothing, if there is no room for them."""
         if self.held + size > self._most - (0 if single else self._kept):
             return False
         self.held += size
@@ -267,14 +270,14 @@ class Room:
 
 
 class Body:
-    """One request's body; the room that its bytes take is given back at the end of the `with` block.
+    """One request's body; the memory it uses is released at the end of the `with` block.
 
     Parameters
     ----------
     room : Room
-        Where its bytes are booked.
+        The memory in which its bytes are reserved.
     length : int
-        Bytes that were announced.
+        Number of bytes that were announced.
     single : bool
         Whether it is a single report.
     """
@@ -291,17 +294,17 @@ class Body:
         self._booked = 0
 
     async def read(self, receive: Receive) -> bytes | Unread:
-        """Read the body to its end, or say why it was not read.
+        """Return the whole body, or the reason why it was not read.
 
         Parameters
         ----------
         receive : callable
-            ASGI's.
+            The ASGI function that receives messages.
 
         Raises
         ------
         Gone
-            If the client leaves before.
+            If the client disconnects before the end.
         """
         data = bytearray()  # a list of parts would hold fifty bytes for each byte that comes alone
         try:
@@ -324,24 +327,24 @@ class Body:
 
 
 GROUP = 1000
-"""Reports opened for one commit, unless the last request brings more."""
+"""Largest number of reports opened for one commit, unless the last request brings more."""
 IDLE = 60.0
-"""Seconds without a request after which the store is tidied."""
+"""Number of seconds without a request after which the store is compacted."""
 REST = 20.0
-"""Least pause between two rebuilds of the store, in durations of the last one: junk cannot make it the main job."""
+"""Shortest pause between two rebuilds of the store, in durations of the last one, so that junk cannot fill the time."""
 
 _Request = tuple[bytes, PostedTask, Opener, "asyncio.Future[Answer]"]
 
 
 class Ingest:
-    """Takes requests from an event loop and answers them from its own thread.
+    """A thread that stores the requests of an event loop and answers them.
 
     Parameters
     ----------
     path : Path
         The store.
     idle : float
-        Seconds without a request after which the store is tidied.
+        Number of seconds without a request after which the store is compacted.
     """
 
     def __init__(self, path: Path, *, idle: float = IDLE) -> None:
@@ -352,32 +355,32 @@ class Ingest:
         self._tidying, self._rest_until = Tidying(self._store), 0.0
 
     def start(self) -> None:
-        """Begin to take requests from the running event loop."""
+        """Start the thread, with answers going to the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
     def stop(self) -> None:
-        """Answer what was submitted, then end."""
+        """Answer the submitted requests, then end the thread."""
         self._queue.put(None)
         self._thread.join()
         self._store.close()
 
     @property
     def is_alive(self) -> bool:
-        """Whether requests are answered."""
+        """Return whether the thread is running."""
         return self._thread.is_alive()
 
     async def submit(self, body: bytes, task: PostedTask, opener: Opener) -> Answer:
-        """Open and hold the reports of one request; the answer comes after the commit.
+        """Open and store the reports of one request; return the answer after the commit.
 
         Parameters
         ----------
         body : bytes
             One or more reports of `task.size` bytes each.
         task : PostedTask
-            What they answer.
+            The task that they answer.
         opener : Opener
-            Of the task's private key.
+            The opener with the task's private key.
         """
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._queue.put((body, task, opener, future))
@@ -396,7 +399,7 @@ class Ingest:
                 self._tidy()
 
     def _gather(self, group: list[_Request]) -> bool:
-        """Wait for requests and take all that are there, up to a group; False after the last one."""
+        """Wait for requests and collect all that have arrived, up to a group; return False after the last one."""
         reports = 0
         wait = max(self._idle, self._rest_until - time.monotonic()) if self._tidying.is_due else None
         try:

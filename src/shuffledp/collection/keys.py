@@ -1,4 +1,4 @@
-"""The analyzer's key file: it never touches a server, and whoever loses it cannot open the batch."""
+"""The analyzer's key file, which is never sent to a server; without it the batch cannot be opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST_KEY = 4096
 
 @dataclass(frozen=True)
 class AnalyzerKey:
-    """Both private keys of an analyzer, and the draft they were made for.
+    """The two private keys of an analyzer, and the hash of the draft they were made for.
 
     Parameters
     ----------
@@ -33,12 +33,12 @@ class AnalyzerKey:
 
     @classmethod
     def parse(cls, data: bytes) -> AnalyzerKey:
-        """Read a key file.
+        """Return the keys in the bytes of a key file.
 
         Raises
         ------
         InvalidInput
-            If it is none.
+            If the bytes are no key file.
         """
         fields = read_json(data, "the analyzer's key file", LONGEST_KEY)
         fields.word("what", "shuffledp analyzer key")
@@ -48,7 +48,7 @@ class AnalyzerKey:
         return found
 
     def document(self) -> bytes:
-        """Write the key file's content."""
+        """Return the content of the key file."""
         return dump_json(
             {"what": "shuffledp analyzer key", "version": 1}
             | {name: to_base64(getattr(self, name)) for name in ("key", "identity", "draft_sha256")}
@@ -61,15 +61,15 @@ class AnalyzerKey:
 
     @property
     def public_identity(self) -> bytes:
-        """The public key that signatures are checked with."""
+        """The public key with which signatures are checked."""
         return sealing.identity_of(self.identity)
 
     def check_task(self, task: PostedTask) -> None:
-        """Raise InvalidInput unless the task holds the draft and the public keys that this file was made for."""
+        """Refuse a task that does not hold the draft and the public keys for which this file was made."""
         self.check_draft(task.draft.data, task.draft.analyzer_key, task.draft.analyzer_identity)
 
     def check_draft(self, draft: bytes, analyzer_key: bytes, analyzer_identity: bytes) -> None:
-        """Raise InvalidInput unless these are the draft and the public keys that this file was made for."""
+        """Refuse a draft or public keys other than those for which this file was made."""
         if (analyzer_key, analyzer_identity) != (self.public, self.public_identity):
             raise InvalidInput(
                 "this key is not the one the task's reports are sealed to; use the key made with its draft"

@@ -1,4 +1,4 @@
-r"""What a kind of question tells besides its shares: a scale's mean, differences, margins, independence, present words.
+r"""Estimates that a kind of question has besides its shares: means, differences, margins, independence, words.
 
 **Linear functionals** sum_j v_j f_j of the shares f are estimated by the same sum of the estimated shares. A report of
 slope s has the value v of its own answer with chance s, else that of a uniform one; people's variance follows from the
@@ -55,28 +55,28 @@ from shuffledp.questions.estimate import Added, CountEstimate, CountLaw, Estimat
 from shuffledp.questions.frequency import project_to_simplex
 
 MOST_COMPARED = 12
-"""Choices up to which every two are compared."""
+"""Largest number of choices of which every two are compared."""
 ERROR_RATE = 0.05
-"""Chance that any word is called present that nobody sent."""
+"""Probability that any word is called present that nobody sent."""
 TIE = 2.0**-30
-"""Distances this near are the same: two tables that mirror each other differ in last digits, as machines do."""
+"""Tolerance within which two distances are equal, as mirrored tables and different machines differ in last digits."""
 CONFIDENCE = 0.95
 _TABLES, _DRAWS = 999, 2 * 10**7
-"""Tables that are drawn for the test of independence, and people in all of them together."""
+"""Number of tables drawn for the test of independence, and largest number of people in all of them together."""
 
 
 @dataclass(frozen=True)
 class Independence:
-    """A test of independence of a table's rows and columns.
+    """The result of a test of independence of a table's rows and columns.
 
     Parameters
     ----------
     statistic : float
         Distance from independence, in units of the noise.
     p_value : float
-        The chance of at least that distance under independence.
+        The probability of at least that distance under independence.
     tables : int
-        How many tables were drawn.
+        Number of simulated tables.
     """
 
     statistic: float
@@ -86,24 +86,24 @@ class Independence:
 
 @dataclass(frozen=True, eq=False)
 class More:
-    """What was estimated besides the shares; only what the kind has is there.
+    """The estimates of a question besides its shares; those that its kind does not have are None or empty.
 
     Parameters
     ----------
     mean : Estimate or None
-        Of a scale.
+        Mean of a scale.
     differences : tuple of (int, int, Estimate)
         Share of the first choice less that of the second.
     rows, columns : Estimate or None
         Margins of a table.
     independence : Independence or None
-        Of a table.
+        Test of a table.
     groups : tuple of (int, int, int, Estimate)
-        Of a table: share of a column (third) among the people of the first row less that among those of the second.
+        For a table: share of a column (third) among the people of the first row less that among those of the second.
     present : tuple of bool or None
-        Of a list, whether each word is present.
+        For a list, whether each word is present.
     least : float
-        From about so many people on a word of a list is called present.
+        Approximate number of people from which on a word of a list is called present.
     """
 
     mean: Estimate | None = None
@@ -117,18 +117,18 @@ class More:
 
 
 def more_of(draft: Draft, place: int, shares: Estimate, counts: Sequence[int]) -> More:
-    """Estimate what a question's kind tells besides its shares.
+    """Return the estimates that a question's kind has besides its shares.
 
     Parameters
     ----------
     draft : Draft
         The task's draft.
     place : int
-        The question, from 0.
+        Index of the question, from 0.
     shares : Estimate
         From `estimates.estimate_question`.
     counts : sequence of int
-        People per level whose reports were used.
+        Number of people at each level whose reports were used.
     """
     question, known = draft.questions[place], slopes_of(draft, place)
     if question.kind == "several" and isinstance(shares, JoinedEstimate):
@@ -149,7 +149,10 @@ def more_of(draft: Draft, place: int, shares: Estimate, counts: Sequence[int]) -
 def _between(
     question: Question, known: Slopes, shares: JoinedEstimate, counts: Sequence[int]
 ) -> tuple[tuple[int, int, Estimate], ...]:
-    """Compare every two of a few options: people's noise is independent, the dummies' is not."""
+    """Return the differences of every two of a few options.
+
+    The noise of people is independent between options, that of the dummies is not.
+    """
     k = len(question.choices)
     if k > MOST_COMPARED:
         return ()
@@ -177,7 +180,7 @@ def _between(
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """One question of one column of choices with its estimated shares."""
+    """A question with one column of choices, and its estimated shares."""
 
     question: Question
     known: Slopes
@@ -186,16 +189,16 @@ class Cells:
 
     @property
     def people(self) -> list[tuple[int, float]]:
-        """Count and slope of each level."""
+        """Number of people and slope of each level."""
         return list(zip(self.counts, self.known.slopes, strict=True))
 
     @property
     def total(self) -> float:
-        """Sum of the slopes over people: by so much a count is larger than a share."""
+        """Sum of the slopes over people: the factor from a share to an expected count."""
         return sum(count * slope for count, slope in self.people)
 
     def own_variance(self, values: Sequence[float]) -> float:
-        """Return the variance of the estimated sum_j v_j f_j that comes of people: their noise, and who had a level."""
+        """Return the variance of the estimated sum_j v_j f_j from people: their noise, and the assignment of levels."""
         v, n, total = np.array(values, dtype=np.float64), sum(self.counts), self.total
         likely = project_to_simplex(self.shares.value)
         noise = 0.0
@@ -208,12 +211,15 @@ class Cells:
 
     @property
     def one_cell(self) -> tuple[float, ...]:
-        """The law of the dummies of one cell around their mean; cells add up to a constant, so all covary alike."""
+        """The law of one cell's dummies around their mean.
+
+        Cells sum to a constant, so all pairs have the same covariance.
+        """
         k = self.question.family.cells
         return dummies_along(self.question.family, self.question.dummies, (1,) + (0,) * (k - 1))
 
     def along(self, values: Sequence[float]) -> SpreadEstimate:
-        """Estimate sum_j v_j f_j."""
+        """Return an estimate of sum_j v_j f_j, for the values v of the cells."""
         order = sorted(set(values))
         whole = dict(zip(order, whole_values(tuple(order)), strict=True))
         unit = float(Fraction(repr(order[1])) - Fraction(repr(order[0]))) / whole[order[1]]
@@ -230,7 +236,7 @@ class Cells:
         )
 
     def differences(self) -> tuple[tuple[int, int, Estimate], ...]:
-        """Compare every two of a few choices."""
+        """Return the differences of every two of a few choices."""
         k = len(self.question.choices)
         if not 2 < k <= MOST_COMPARED:
             return ()
@@ -240,7 +246,7 @@ class Cells:
         )
 
     def words(self) -> More:
-        """Say which words are present."""
+        """Return which words are present."""
         law, k = self.shares.law, len(self.question.choices)
         chance = ERROR_RATE / k
         low, high = round(law.mean(0.0)), round(law.mean(0.0)) + 1
@@ -253,7 +259,7 @@ class Cells:
         return More(present=present, least=max(high - law.mean(0.0), 0.0) / law.slope * law.n)
 
     def table(self, seed: int) -> More:
-        """Estimate the margins of a table and test their independence."""
+        """Return the estimated margins of a table and a test of their independence."""
         shape = (len(self.question.rows), len(self.question.columns))
         counts = self.shares.counts.reshape(shape)
         rows, columns = (self._margin(counts.sum(axis=axis), shape[axis]) for axis in (1, 0))
@@ -261,7 +267,7 @@ class Cells:
         return More(rows=rows, columns=columns, independence=independence, groups=self._groups(shape, rows))
 
     def _groups(self, shape: tuple[int, int], rows: Estimate) -> tuple[tuple[int, int, int, Estimate], ...]:
-        """Compare every two rows of a few, column by column; rows that cannot be told from empty are left out."""
+        """Return the differences of every two of a few rows in each column, without rows that may be empty."""
         if shape[0] > MOST_COMPARED:
             return ()
         found = self.shares.value.reshape(shape)
@@ -287,7 +293,7 @@ class Cells:
         )
 
     def _led(self, value: float, along: FloatArray) -> SpreadEstimate:
-        """Return an estimate whose derivative by the shares is `along`, of the people who answered."""
+        """Return an estimate, for the people who answered, whose derivative with respect to the shares is ``along``."""
         noise = self.own_variance(along.tolist())
         around = float(((along - along.mean()) ** 2).sum()) * along.size / (along.size - 1)
         total = self.total
@@ -302,7 +308,7 @@ class Cells:
         )
 
     def _margin(self, counts: NDArray[np.int64], cells: int) -> CountEstimate:
-        """Estimate shares that are sums over so many cells each."""
+        """Return estimates of shares that are sums over ``cells`` cells each."""
         family, dummies = self.question.family, self.question.dummies
         share, mean = cells / family.cells, cells * dummies.count // family.cells
         around = dummies_along(family, dummies, (1,) * cells + (0,) * (family.cells - cells))
@@ -331,14 +337,14 @@ class Cells:
         return Independence(statistic, (1 + further) / (1 + tables), tables)
 
     def _distance(self, shares: FloatArray, spread: FloatArray) -> float:
-        """Return the distance from independence, of those who answered both parts."""
+        """Return the distance from independence among those who answered both parts."""
         if not self.question.optional:
             return distance(shares, spread)
         answered = shares[:-1, :-1]
         return distance(answered, spread[:-1, :-1], max(float(answered.sum()), TIE))
 
     def _drawn(self, expected: FloatArray, random: Randomness) -> FloatArray:
-        """Draw what would be estimated if people were drawn from `expected`."""
+        """Return a simulated estimate with people drawn from the shares ``expected``."""
         k, steps = expected.size, np.cumsum(expected.ravel())
         counts = np.zeros(k, dtype=np.int64)
         for count, s in self.people:
@@ -353,7 +359,7 @@ class Cells:
 
 
 def distance(shares: FloatArray, spread: FloatArray, whole: float = 1.0) -> float:
-    """Return the distance of a table from independence, in units of a cell's variance; its shares add up to `whole`."""
+    """Return the distance of a table from independence, in units of a cell's variance; its shares sum to `whole`."""
     apart = shares - np.outer(shares.sum(axis=1), shares.sum(axis=0)) / whole
     return float((apart**2 / spread).sum())
 
@@ -367,7 +373,7 @@ def _independent_answers(shares: FloatArray) -> FloatArray:
 
 
 _GRID = 2000
-"""Steps of the range on which the ends of a ratio's interval are looked for; both move outwards by one."""
+"""Number of steps of the range on which the ends of a ratio's interval are searched; both move outward by one step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,15 +381,15 @@ class AnsweredMean(Estimate):
     """The mean of a scale among those who answered, with Fieller's interval.
 
     The mean t is where sum_j (v_j - t) f_j over the answered steps is 0. The interval holds every t for which that sum
-    is no further from 0 than its half width (Fieller 1954). Local noise and dummies of "no answer" are counted, for the
-    cell has the weight 0.
+    is no further from 0 than its half width (Fieller 1954). Local noise and dummies of "no answer" have no effect, as
+    the cell has the weight 0.
 
     Parameters
     ----------
     tried, apart, error : ndarray
         Values t of the range; the estimate of that sum at each; its standard error.
     widening : float
-        By how much the half width of a sum of this question at 95 % exceeds 1.96 standard errors.
+        Factor by which the half width of a sum of this question at 95 % exceeds 1.96 standard errors.
     """
 
     tried: FloatArray
@@ -392,7 +398,7 @@ class AnsweredMean(Estimate):
     widening: float
 
     def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Both ends, see the class; parameters as for `Estimate.confidence_interval`."""
+        """Return both ends of the interval, see the class; parameters as for `Estimate.confidence_interval`."""
         z = -float(ndtri(chance_of_a_miss(level, 1) / 2.0)) * self.widening
         inside = np.flatnonzero(np.abs(self.apart) <= z * self.error)
         if not inside.size:  # nothing in the range fits: the nearest value, as `Estimate` has it
@@ -402,14 +408,14 @@ class AnsweredMean(Estimate):
 
 
 def mean_of_answered(task: Cells, values: Sequence[float]) -> AnsweredMean:
-    """Estimate the mean of a scale among those who answered; the last choice, which has no value, is "no answer".
+    """Return the estimated mean of a scale among those who answered; the last choice is "no answer".
 
     Parameters
     ----------
     task : Cells
         The question with its estimated shares.
     values : sequence of float
-        Of all choices but the last.
+        Values of all choices but the last.
     """
     shares, whole = task.shares.value, np.array(whole_values(tuple(values)), dtype=np.float64)
     unit, total = float(Fraction(repr(values[-1])) - Fraction(repr(values[0]))) / whole[-1], float(shares[:-1].sum())

@@ -1,4 +1,4 @@
-"""What a kind of question tells besides its shares, as JSON and in sentences."""
+"""The estimates that a kind of question has besides its shares, as JSON and in sentences."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from shuffledp.report.answer import interval_words
 from shuffledp.report.wording import count, counted, points, share, with_error
 
 TOGETHER = ("table", "list")
-"""Kinds whose intervals hold together: each at 1 - 5 %/(number of cells), by Bonferroni's inequality."""
+"""Kinds whose intervals hold together: each has the level 1 - 5 %/(number of cells), by Bonferroni's inequality."""
 COVERS = "the people who answered"
-"""Whom the intervals of answers that are not weighted are about."""
+"""Words for the population of intervals without weighting."""
 STAND = "the people for whom the answers stand"
-"""Whom the intervals of weighted answers are about."""
+"""Words for the population of intervals of weighted answers."""
 _NAMED = 50
-"""Present words that are listed in a sentence."""
+"""Largest number of present words listed in a sentence."""
 
 
 def more_to_json(question: Question, more: More) -> dict[str, Any]:
-    """Build the keys that a kind adds to its answer.
+    """Return the keys that a kind adds to its answer.
 
     Parameters
     ----------
     question : Question
-        What was asked.
+        The question.
     more : More
-        What was estimated besides the shares.
+        Its estimates besides the shares.
     """
     found: dict[str, Any] = {}
     if more.mean is not None:
@@ -61,7 +61,7 @@ def more_to_json(question: Question, more: More) -> dict[str, Any]:
 
 
 def more_lines(question: Question, more: More) -> list[str]:
-    """Say the same in sentences.
+    """Return sentences with the estimates that a kind adds to its answer.
 
     Parameters
     ----------
@@ -109,12 +109,12 @@ def more_lines(question: Question, more: More) -> list[str]:
 
 
 def covers_line(answered: int) -> str:
-    """Say whom the intervals of answers that are not weighted are about.
+    """Return a sentence on the population of intervals without weighting.
 
     Parameters
     ----------
     answered : int
-        How many people answered.
+        Number of people who answered.
     """
     return (
         f"Intervals cover {COVERS} ({count(answered)}): all noise is in them, sampling is not; --margins weights a "
@@ -123,12 +123,12 @@ def covers_line(answered: int) -> str:
 
 
 def weighted_to_json(question: Question, weighted: WeightedTable) -> dict[str, Any]:
-    """Build the object of a table that is weighted to public margins.
+    """Return the object of a table that is weighted to public margins.
 
     Parameters
     ----------
     question : Question
-        What was asked.
+        The question.
     weighted : WeightedTable
         From `weights.weigh`.
     """
@@ -156,7 +156,7 @@ def weighted_to_json(question: Question, weighted: WeightedTable) -> dict[str, A
 
 
 def weighted_lines(question: Question, weighted: WeightedTable | None) -> list[str]:
-    """Say the same in sentences; none without weights.
+    """Return sentences on a weighted table; none without weights.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def weighted_lines(question: Question, weighted: WeightedTable | None) -> list[s
 
 
 def _number(estimate: Estimate, many: int = 1) -> dict[str, Any]:
-    """Say a value, its interval by itself and, of many, the one that holds together with the others'."""
+    """Return a value, its interval by itself and, if there are many, the one that holds together with the others'."""
     low, high = estimate.confidence_interval(CONFIDENCE)
     found = {
         "estimate": float(estimate.value),
@@ -191,7 +191,7 @@ def _together(estimate: Estimate, many: int) -> Any:
 
 
 def _groups(question: Question, more: More) -> str:
-    """Say which rows differ in the share of a column, by how much."""
+    """Return a sentence on which rows differ in the share of a column, and by how much."""
     told: list[str] = []
     for one, two, column, estimate in more.groups:
         if _excludes_zero(estimate, len(more.groups)):

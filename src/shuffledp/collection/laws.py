@@ -1,9 +1,8 @@
-"""The law of a task's dummies from version 2 on: found, certified, read and drawn.
+"""The law of a task's dummies from version 2 on: searching, certifying, reading and drawing it.
 
 It is a ball law, one joint law for all columns (docs/theorems/ball.md), or a normal law, drawn for each column by
-itself with the same weights (docs/theorems/normal.md). A promise is kept or not by one comparison of rational
-numbers, with the slack below; so every machine decides alike, and the survey page too (page/ball.js,
-page/normal.js).
+itself with the same weights (docs/theorems/normal.md). A promise is kept or not by one comparison of rational numbers,
+with the slack below; so every machine decides alike, and the survey page too (page/ball.js, page/normal.js).
 
 **The shuffler's dummies** are reports of nobody, drawn from the task's public law and sealed like a person's. They
 are drawn and sealed when the task closes, and stored before any batch is written: two batches of one task with
@@ -51,39 +50,39 @@ from shuffledp.numerics.randomness import Randomness, keyed_random
 # checks what another machine has stated allows the slack below, and no more.
 
 FLOOR_SLACK = 1e-8
-"""Relative; ten times the tolerance with which a floor is searched for."""
+"""Relative tolerance on a floor: ten times that of the search for it."""
 CROWD_SLACK = 1e-5
-"""Relative; ten times the tolerance with which the number of an honest crowd is searched for."""
+"""Relative tolerance on the epsilon of an honest crowd: ten times that of the search for it."""
 _CROWD_DIGITS = 6
 
 
 def published(certified: float, promise: float) -> float:
-    """Round a certified number outward, but not beyond a promise that it keeps.
+    """Return a certified number rounded outward, but not beyond a promise that it keeps.
 
     Parameters
     ----------
     certified : float
         The upper end.
     promise : float
-        What its level is promised.
+        The promise to its level.
     """
     return min(few_digits_up(certified), promise) if certified <= promise else few_digits_up(certified)
 
 
 def stated_crowd(certified: float) -> float:
-    """Return the number of an honest crowd as a draft states it: so that another machine certifies no larger one."""
+    """Return the epsilon of an honest crowd as a draft states it: rounded up beyond what other machines certify."""
     return few_digits_up(certified * (1.0 + CROWD_SLACK), _CROWD_DIGITS)
 
 
 def covers(told: float, certified: float, slack: float = FLOOR_SLACK) -> bool:
-    """Tell whether a number that another machine has stated holds, by the number certified here.
+    """Return whether a number stated by another machine holds, given the number certified here.
 
     Parameters
     ----------
     told : float
-        What was stated, or promised.
+        The number that was stated, or promised.
     certified : float
-        What is certified here.
+        The number certified here.
     slack : float
         `FLOOR_SLACK` or `CROWD_SLACK`.
     """
@@ -91,26 +90,26 @@ def covers(told: float, certified: float, slack: float = FLOOR_SLACK) -> bool:
 
 
 NEAR = 1e-9
-"""Relative distance to which a certified epsilon is searched."""
+"""Relative precision of the search for a certified epsilon."""
 FARTHEST = 700.0
 NEARLY = 1.1
-"""A normal law that is expected to have a variance above so many times that of the ball law is not searched for."""
+"""Ratio to the ball law's variance above which a normal law, by its expected variance, is not searched for."""
 _NEAR_MOST = 0.9
 _HALVINGS = 50
 
 JointFloor = BallFloor | NormalFloor
-"""The floor of several columns of a task of version 2."""
+"""The certificate of several columns of a task of version 2, valid whatever other participants do."""
 
 
 def column_of(family: Family) -> Column:
-    """Return a column of a task as the law of its dummies knows it."""
+    """Return a task's column in the form that the law of its dummies uses."""
     if family.kind == "hadamard":
         raise InvalidInput(f"ball dummies are for choices and bits; {family.name} has neither: leave the family out")
     return Column("bits", family.pieces) if family.kind == "bits" else Column("choice", family.reports)
 
 
 TaskLaw = BallDummies | tuple[StatedCells, ...]
-"""The law of a task's dummies: a ball law, or normal ones, one a column."""
+"""The law of a task's dummies: a ball law, or one normal law for each column."""
 
 
 def law_of_task(draft: Draft) -> TaskLaw:
@@ -119,7 +118,7 @@ def law_of_task(draft: Draft) -> TaskLaw:
     Parameters
     ----------
     draft : Draft
-        Of version 2.
+        Draft of version 2.
     """
     if draft.columns[0].dummies.law == "normal":
         return tuple(cells_of(column.family, column.dummies) for column in draft.columns)
@@ -129,12 +128,12 @@ def law_of_task(draft: Draft) -> TaskLaw:
 
 
 def draw_columns(draft: Draft, below: Below) -> Iterator[NDArray[np.int64]]:
-    """Draw the number of dummies of every cell, column by column.
+    """Yield random numbers of dummies in every cell, column by column.
 
     Parameters
     ----------
     draft : Draft
-        Of version 2.
+        Draft of version 2.
     below : callable
         As for `BallDummies.draw`.
     """
@@ -143,7 +142,7 @@ def draw_columns(draft: Draft, below: Below) -> Iterator[NDArray[np.int64]]:
 
 
 def written_law(law: TaskLaw) -> dict[str, object]:
-    """Return a law as a draft states it; `asked.read_law` reads it."""
+    """Return a law as an object of a draft, which `asked.read_law` reads."""
     if isinstance(law, BallDummies):
         return {"law": "ball", "radius": [str(each) for each in law.radius], "centre": list(law.centre)}
     side = max((cells.side for cells in law), key=len)
@@ -151,18 +150,18 @@ def written_law(law: TaskLaw) -> dict[str, object]:
 
 
 def floor_of_columns(law: TaskLaw, keep: Sequence[int], reports: int, local: Upper) -> JointFloor:
-    """Return the floor of some columns' reports to each of which one level draws by K/2^64.
+    """Return the floor of the reports of one level, which draws by K/2^64, to some columns.
 
     Parameters
     ----------
     law : BallDummies or tuple of StatedCells
-        Of the columns.
+        Law of the columns' dummies.
     keep : sequence of int
         K of each column.
     reports : {1, 2}
-        Reports that one person may send to each column.
+        Number of reports that one person may send to each column.
     local : float
-        Sum of the local budgets of all reports.
+        Sum of the local budgets (nats) of all reports.
     """
     if isinstance(law, BallDummies):
         return BallFloor(law, tuple(Fraction(each, WHOLE) for each in keep), reports, local)
@@ -175,7 +174,7 @@ def _ball(columns: tuple[Column, ...], radius: tuple[int, ...], centre: tuple[in
 
 
 def certified_epsilon(floor: JointFloor, delta: float, promise: float) -> float:
-    """Return the least epsilon that is certified at a delta, up to `NEAR`; infinite beyond 700.
+    """Return the smallest epsilon (nats) that is certified at a delta, up to `NEAR`; infinite beyond 700.
 
     Whether it is at most a promise, and whether at most `FLOOR_SLACK` above it, are comparisons of whole numbers, made
     first: so both agree with what another machine finds.
@@ -183,11 +182,11 @@ def certified_epsilon(floor: JointFloor, delta: float, promise: float) -> float:
     Parameters
     ----------
     floor : BallFloor or NormalFloor
-        Of one level.
+        Floor of one level.
     delta : float
         In (0, 1).
     promise : float
-        What the level is promised.
+        The promise to the level (nats).
     """
     low, high, edge = 0.0, promise, promise * (1.0 + FLOOR_SLACK)
     while not floor.keeps(high, delta):
@@ -203,18 +202,18 @@ def certified_epsilon(floor: JointFloor, delta: float, promise: float) -> float:
 def needed_ball(
     levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float, reports: int = 1
 ) -> BallDummies:
-    """Find the law that keeps every level's promise with the least variance, and few dummies.
+    """Return the ball law that keeps every level's promise with the least variance, and few dummies.
 
     Parameters
     ----------
     levels : sequence of (float, float)
         Local budget of each report, and promise over all columns, of each level.
     families : sequence of Family
-        One a column.
+        One for each column.
     delta : float
         Central delta of the promises.
     reports : {1, 2}
-        Reports that one person may send to each column.
+        Number of reports that one person may send to each column.
 
     Raises
     ------
@@ -233,7 +232,7 @@ def needed_ball(
 def needed_law(
     levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float, reports: int = 1
 ) -> TaskLaw:
-    """Find the law that keeps every level's promise with the smaller mean variance of a cell's dummies.
+    """Return the law that keeps every level's promise with the smaller mean variance of a cell's dummies.
 
     That is a ball law for a few questions, and a normal law for many; a normal law is for choices among at most 64
     answers alone. Equal questions have equal half-widths, so the smaller variance gives the smaller half-widths.
@@ -252,7 +251,7 @@ def needed_law(
 
 
 MOST_TIMES = 1 << 20
-"""A promise so many times as large is not looked for."""
+"""Largest factor on the promises that is tried in the search for a law."""
 
 
 @lru_cache(maxsize=64)
@@ -284,9 +283,9 @@ def _needed_law(
 def _least_times(
     levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
 ) -> float:
-    """Return about the least number of times by which larger promises a ball law keeps; infinity beyond `MOST_TIMES`.
+    """Return about the smallest factor on all promises with which a ball law exists; infinity beyond `MOST_TIMES`.
 
-    Radius and dummies fall like the inverse of the promise, so one law says where the next one ends.
+    Radius and number of dummies are inversely proportional to the promise, so one law predicts the limit of the next.
     """
 
     def law(times: float) -> BallDummies | None:
@@ -306,7 +305,10 @@ def _least_times(
 def _needy(
     levels: Sequence[tuple[float, float]], families: Sequence[Family], reports: int
 ) -> tuple[tuple[float, tuple[int, ...]], ...]:
-    """Return promise, with room for other machines, and K of each column of the levels that need dummies."""
+    """Return promise and K of each column for the levels that need dummies.
+
+    The promises are lowered by the tolerance between machines.
+    """
     return tuple(
         (promise * (1.0 - FLOOR_SLACK), tuple(family.threshold(epsilon0) for family in families))
         for epsilon0, promise in levels
@@ -326,13 +328,13 @@ class NormalSearch:
     Parameters
     ----------
     families : tuple of Family
-        One a column, that `serves_normal`.
+        One for each column; `serves_normal` is true of each.
     levels : tuple of (float, tuple of int)
         Promise and K of each column, of each level that needs dummies.
     delta : float
         Central delta.
     reports : {1, 2}
-        Reports that one person may send to each column.
+        Number of reports that one person may send to each column.
     """
 
     families: tuple[Family, ...]
@@ -342,7 +344,7 @@ class NormalSearch:
 
     @cached_property
     def spread(self) -> float:
-        """About the spread that is needed: that of normal noise of the same covariance."""
+        """Estimate of the needed spread: that of normal noise with the same covariance."""
         needed = 0.25
         for promise, keep in self.levels:
             squares = sum((each / WHOLE) ** 2 for each in keep)
@@ -352,11 +354,11 @@ class NormalSearch:
 
     @property
     def about(self) -> float:
-        """About the mean variance of a cell."""
+        """Estimate of the mean variance of a cell."""
         return self.spread**2 * _mean(1.0 - 1.0 / family.records for family in self.families)
 
     def law(self, step: int) -> tuple[StatedCells, ...]:
-        """Return the law of the spread of one step."""
+        """Return the law whose spread belongs to one step of the search."""
         spread, ends = float(f"{0.25 * 1.01**step:.4g}"), self.delta / (EMPTY * len(self.families))
         centres = {
             family.records: NormalDummies.reaching(family.records, spread, ends).centre for family in self.families
@@ -367,7 +369,7 @@ class NormalSearch:
         return tuple(StatedCells(family.records, side[: centres[family.records] + 1]) for family in self.families)
 
     def keeps(self, law: tuple[StatedCells, ...]) -> bool:
-        """Whether every level's promise is certified."""
+        """Return whether every level's promise is certified with a law."""
         return all(
             NormalFloor(law, keep, self.reports, UNBOUNDED).keeps(promise, self.delta) for promise, keep in self.levels
         )
@@ -395,7 +397,7 @@ def _is_widest(law: tuple[StatedCells, ...]) -> bool:
 
 
 def _normal_mu(epsilon: float, delta: float) -> float:
-    """Return about the mu at which normal noise of sensitivity mu times its deviation has this privacy."""
+    """Return about the mu at which a Gaussian shift of mu standard deviations has the given epsilon at delta."""
     low, high = 0.0, 64.0
     for _ in range(_HALVINGS):
         mu = 0.5 * (low + high)
@@ -405,7 +407,7 @@ def _normal_mu(epsilon: float, delta: float) -> float:
 
 
 def parts_of(law: TaskLaw) -> tuple[Dummies, ...]:
-    """Return the dummies of every column as a task knows them."""
+    """Return the dummies of every column in the form that a task uses."""
     if isinstance(law, BallDummies):
         return tuple(Dummies("ball", rows, law.radius) for rows in law.rows)
     return tuple(Dummies("normal", cells.count, cells.side) for cells in law)
@@ -417,9 +419,9 @@ def cell_law_of(family: Family, dummies: Dummies) -> tuple[float, ...]:
     Parameters
     ----------
     family : Family
-        Of the column.
+        Family of the column.
     dummies : Dummies
-        Its dummies, whatever the others'.
+        Its dummies; those of other columns do not matter.
     """
     if dummies.law == "normal":
         return cells_of(family, dummies).cell_law
@@ -434,14 +436,14 @@ def cell_variance_of(family: Family, dummies: Dummies) -> float:
 
 
 def draw_column(family: Family, dummies: Dummies, below: Below) -> NDArray[np.int64]:
-    """Draw the number of dummies of every cell of one column; see `cell_law_of`."""
+    """Return a random number of dummies for every cell of one column; see `cell_law_of`."""
     if dummies.law == "normal":
         return cells_of(family, dummies).draw(below)
     return single_ball(family, dummies).draw(below)[0]
 
 
 def cells_of(family: Family, dummies: Dummies) -> StatedCells:
-    """Return normal dummies of one column."""
+    """Return the normal dummies of one column as a law."""
     return _cells(family.records, dummies.draw)
 
 
@@ -451,17 +453,17 @@ def _cells(answers: int, side: tuple[int, ...]) -> StatedCells:
 
 
 def single_ball(family: Family, dummies: Dummies) -> BallDummies:
-    """Return the law of one column's dummies whatever the others': the same weights, and balls of its own."""
+    """Return the law of one column's dummies alone: the same weights of the radii, with a ball of its own."""
     return _ball((column_of(family),), dummies.draw, (dummies.count // family.cells,))
 
 
 PIECE = 10_000
-"""Dummies stored in one transaction: other tasks' reports wait for no more than that."""
+"""Number of dummies stored in one transaction, which is the longest delay of other tasks' reports."""
 _TIMED = 50
 
 
 def ones_law(dummies: Dummies) -> tuple[Fraction, ...]:
-    """Return the law of the number of ones among dummies of one bit, D = 0..count, as exact quotients."""
+    """Return the distribution of the number of ones among dummies of one bit, D = 0..count, as exact fractions."""
     if dummies.law == "uniform":
         row = [1]
         for _ in range(dummies.count):
@@ -472,7 +474,7 @@ def ones_law(dummies: Dummies) -> tuple[Fraction, ...]:
 
 
 def ones_moments(dummies: Dummies) -> tuple[Fraction, Fraction]:
-    """Return mean and variance of the number of ones among dummies of one bit, exactly."""
+    """Return the exact mean and variance of the number of ones among dummies of one bit."""
     if dummies.law == "uniform":
         return Fraction(dummies.count, 2), Fraction(dummies.count, 4)
     law = ones_law(dummies)
@@ -481,12 +483,12 @@ def ones_moments(dummies: Dummies) -> tuple[Fraction, Fraction]:
 
 
 def draw_dummies(question: Question, random: Randomness) -> list[int]:
-    """Draw the reports of one question's dummies; the order says nothing that the law does not.
+    """Return random reports of one question's dummies, in an order without information.
 
     Parameters
     ----------
     question : Question
-        Its family and its dummies.
+        The question, with its family and its dummies.
     random : Randomness
         `secure_random()`.
     """
@@ -499,9 +501,9 @@ def draw_dummies(question: Question, random: Randomness) -> list[int]:
 
 
 def chance_of(identity: bytes, task: PostedTask, key: bytes, *use: bytes) -> Randomness:
-    """Return the randomness of one use in closing a task: the same for the same keys and use.
+    """Return the randomness for one use in closing a task, a function of the keys and the use.
 
-    Neither key alone tells it. So a thief of ``shuffler.key`` learns nothing about the dummies of a task that has
+    Neither key alone determines it. So a thief of ``shuffler.key`` learns nothing about the dummies of a task that has
     ended, for the task's key is deleted then, and a copy of the store tells nothing without ``shuffler.key``.
 
     Parameters
@@ -513,28 +515,28 @@ def chance_of(identity: bytes, task: PostedTask, key: bytes, *use: bytes) -> Ran
     key : bytes
         The task's private HPKE key, which lies in the store.
     use : bytes
-        What it is for, such as ``b"dummies"``; further ones of fixed length.
+        Purpose, such as ``b"dummies"``; further ones of fixed length.
     """
     message = task.label("chance") + b"\0".join((task.digest, key, *use))
     return keyed_random(hmac.digest(identity, message, "sha256"))
 
 
 def seal_dummies(task: PostedTask, random: Randomness, piece: int = PIECE) -> Iterator[tuple[int, list[bytes]]]:
-    """Draw all dummies of a task and seal them piece by piece.
+    """Draw all dummies of a task, and yield them sealed, piece by piece.
 
     Parameters
     ----------
     task : PostedTask
         The task.
     random : Randomness
-        `chance_of`, which repeats itself after a restoration; the ephemeral keys are drawn from it too.
+        From `chance_of`, so that it repeats after a restoration; ephemeral keys are drawn from it too.
     piece : int
-        Most dummies in a piece.
+        Largest number of dummies in a piece.
 
     Yields
     ------
     tuple of int and list of bytes
-        The column's place, from 0, and sealed reports of its dummies.
+        Index of the column, from 0, and sealed reports of its dummies.
     """
     sealer = Sealer(task.draft.analyzer_key, lambda: random.words(4).tobytes())
     for place, reports in enumerate(drawn_columns(task.draft, random)):
@@ -543,7 +545,7 @@ def seal_dummies(task: PostedTask, random: Randomness, piece: int = PIECE) -> It
 
 
 def drawn_columns(draft: Draft, random: Randomness) -> Iterator[list[int]]:
-    """Draw the dummies of every column, in the order of the columns; under a ball law all of them at once.
+    """Yield random dummies of every column, in the order of the columns; under a ball law they are drawn jointly.
 
     Parameters
     ----------
@@ -561,12 +563,12 @@ def drawn_columns(draft: Draft, random: Randomness) -> Iterator[list[int]]:
 
 
 def number_of_dummies(draft: Draft) -> int:
-    """Return how many dummies closing adds, over all columns."""
+    """Return the number of dummies that closing adds, over all columns."""
     return sum(column.dummies.count for column in draft.columns)
 
 
 def seconds_to_seal(draft: Draft) -> float:
-    """Estimate how long this machine draws and seals the dummies when the task closes; a few are sealed to know it."""
+    """Return the estimated seconds that this machine needs to draw and seal the dummies, from sealing a few of them."""
     sealer, start = Sealer(draft.analyzer_key), time.perf_counter()
     for _ in range(_TIMED):
         sealer.seal(b"\0", b"shuffledp: timing")

@@ -25,14 +25,14 @@ from shuffledp.errors import InvalidInput, shown
 LANGUAGES = ("en", "de", "fr")
 LONGEST_TEMPLATE = 1 << 20
 NAMES = ("title", "organizer", "contact", "closes", "privacy_notice", "questions", "page", "link", "code", "qr")
-"""What a template may name, between two braces each side."""
+"""Names that a template may contain between two braces on each side."""
 _ASKED = {
     "en": ("What is asked:", "one of", "any of", "from {low} to {high}", "and {count} more"),
     "de": ("Gefragt wird:", "eines von", "beliebige von", "von {low} bis {high}", "und {count} weitere"),
     "fr": ("Ce qui est demandé :", "l’une de", "n’importe lesquelles de", "de {low} à {high}", "et {count} autres"),
 }
 _LISTED = 12
-"""Answers of a question that a letter lists."""
+"""Largest number of answers to a question that a letter lists."""
 _PLACE = re.compile(r"\{\{\s*([\w-]*)\s*\}\}")
 _STYLE = """
 body{font:12pt/1.5 serif;margin:0}
@@ -47,12 +47,12 @@ Kind = Literal["invitation", "reminder"]
 
 
 def template_of(kind: Kind, language: str) -> str:
-    """Return the letter that is written if nobody edits it: HTML with ``{{ name }}`` where something is filled in.
+    """Return the default letter, an HTML text with ``{{ name }}`` where something is filled in.
 
     Parameters
     ----------
     kind : {"invitation", "reminder"}
-        Which letter.
+        The kind of letter.
     language : str
         "en", "de" or "fr".
 
@@ -67,7 +67,7 @@ def template_of(kind: Kind, language: str) -> str:
 
 
 def check_template(template: str) -> None:
-    """Raise InvalidInput if a template names what there is not, or a letter of it would bear no code."""
+    """Refuse a template with unknown names, or without the code, its link or its QR code."""
     named = _PLACE.findall(template)
     if unknown := [name for name in named if name not in NAMES]:
         raise InvalidInput(f"the letter names {{{{ {unknown[0]} }}}}; it may name {', '.join(NAMES)}")
@@ -83,18 +83,18 @@ def letters_html(
     kind: Kind = "invitation",
     template: str | None = None,
 ) -> str:
-    """Write printable letters, one page a link, each with a QR code.
+    """Return printable letters, one page for each link, with a QR code.
 
     Parameters
     ----------
     task : PostedTask
         The task.
     links : sequence of str
-        One a letter, each with its code after #.
+        One for each letter, each with its code after #.
     language : str, optional
-        Of the letters; the first of the task's languages for which there are words by default, else English.
+        Language of the letters; by default the first of the task's languages that has letters, else English.
     kind : {"invitation", "reminder"}
-        Which letter is written.
+        The kind of letter.
     template : str, optional
         An edited letter, as `template_of` returns one.
 
@@ -106,7 +106,7 @@ def letters_html(
     Raises
     ------
     InvalidInput
-        If there are no words in the language, or the template is not as it must be.
+        If there is no letter in the language, or the template is not allowed.
     """
     draft = task.draft
     known = next((name for name in draft.languages if name in LANGUAGES), "en") if language is None else language
@@ -136,14 +136,14 @@ def letters_html(
 
 
 def links_of_csv(text: str, task: PostedTask) -> list[str]:
-    """Read the links of a task from the CSV that `task codes --links` wrote, which people may have added columns to.
+    """Return the links of a task from the CSV that `task codes --links` wrote; further columns are ignored.
 
     Parameters
     ----------
     text : str
         The file's content.
     task : PostedTask
-        The task they must lead to, unless they lead to a page elsewhere.
+        The task to which they must lead, unless they lead to a page on another host.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def links_of_csv(text: str, task: PostedTask) -> list[str]:
 
 
 def _in_words(question: Question, language: str) -> str:
-    """Say what a question asks and which answers it takes."""
+    """Return a question and its possible answers in words."""
     _, one, some, between, rest = _ASKED[language]
     text = in_language(question.text, language)
     if question.kind == "number":

@@ -1,4 +1,4 @@
-"""Opening the rows of one column: one process a core, no row able to spoil another.
+"""Opening the rows of one column, with one process per core; a malformed row does not affect the others.
 
 Imports little, because every process imports it anew.
 """
@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 from shuffledp.collection.sealing import Opener
 
 SEVERAL = 20_000
-"""Rows from which on several processes are worth their start."""
+"""Number of rows from which on several processes are worth starting."""
 _PIECE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class OpenedRows:
-    """What the rows of one column hold.
+    """The contents of the rows of one column.
 
     Parameters
     ----------
     contents : ndarray of uint8, shape (kept, width)
-        The reports' bytes, of rows that opened and stand for the first time.
+        The reports' bytes, of rows that opened, without copies of earlier rows.
     unreadable, repeated : int
-        Rows that do not open, and rows that are copies of another one.
+        Number of rows that do not open, and of rows that are copies of another one.
     """
 
     contents: NDArray[np.uint8]
@@ -40,7 +40,7 @@ class OpenedRows:
 def open_column(
     column: memoryview, size: int, private: bytes, info: bytes, width: int, *, processes: int | None = None
 ) -> OpenedRows:
-    """Open a column.
+    """Open the sealed rows of a column.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def open_column(
     width : int
         Bytes of a report; a row that opens to another length counts as unreadable.
     processes : int, optional
-        Most processes; one a core by default, one alone below 20,000 rows.
+        Largest number of processes; by default one per core, or a single one below 20,000 rows.
     """
     rows = np.frombuffer(column, dtype=np.dtype((np.void, size)))
     first = np.sort(np.unique(rows, return_index=True)[1])  # the order of rows says nothing: they were permuted

@@ -1,4 +1,4 @@
-"""The plan of a collection, before any key is made: which local budget, which half-width, and what cannot be had.
+"""The plan of a collection, before any key is made: local budget, half-widths, and why a wish cannot be met.
 
 For every question and local budget the half-width is that of the interval that will be printed
 (`shuffledp.questions.estimate`; of a number `shuffledp.collection.estimates`), if everybody answers at that budget;
@@ -42,32 +42,32 @@ from shuffledp.numerics.floats import few_digits_up
 # What an answer will be worth, before anybody is invited: half-widths, people needed, the cost of dummies and junk.
 
 MISS = 0.05
-"""The chance that an interval misses: 95 % intervals are promised and printed."""
+"""Probability that an interval misses: 95 % intervals are promised and printed."""
 Z95 = 1.959963984540054
-"""Half-width of a normal 95 % interval in standard errors; what is promised starts its search there."""
+"""Half-width of a normal 95 % interval in standard errors, from which the search for an exact one starts."""
 POINTS = 0.05
-"""The half-width for which the people needed are told, as a share of the range."""
+"""Half-width, as a share of the range, for which the needed number of people is stated."""
 MOST = 10**9
 
 
 @dataclass(frozen=True)
 class Price:
-    """What the answer to one question will be worth, at the worst answers.
+    """The accuracy of the answer to one question, for the worst answers.
 
     Parameters
     ----------
     planned : float
         Half-width of a 95 % interval if as many people as planned answer, in the answer's unit.
     at_least : float
-        The same for the fewest people for whom the batch is handed over.
+        The same for the smallest number of people for whom the batch is handed over.
     for_five_points : int or None
-        People, mixed as planned, for a half-width of 5 % of the range; None beyond 10^9.
+        Number of people, mixed as planned, for a half-width of 5 % of the range; None beyond 10^9.
     widening : float
-        By which factor the dummies widen the interval at the planned number.
+        Factor by which the dummies widen the interval at the planned number.
     junk_shift : float
-        The most by which 5 % of junk can shift the answer, in its unit, whichever level the junk chooses.
+        Largest shift of the answer by 5 % of invalid reports, in its unit, whichever level they state.
     level_shift : tuple of float
-        The most by which the answer shifts if 1, 5 and 10 % of the people are counted at another level than theirs.
+        Largest shift of the answer if 1, 5 and 10 % of the people are counted at another level than theirs.
     """
 
     planned: float
@@ -79,12 +79,12 @@ class Price:
 
 
 def prices(draft: Draft) -> tuple[Price, ...]:
-    """Tell what the answers to a draft's questions will be worth.
+    """Return the accuracy of the answers to a draft's questions.
 
     Parameters
     ----------
     draft : Draft
-        What is asked; the mix of levels is the planned one.
+        The draft; people are mixed over levels as planned.
     """
     mix = [level.planned for level in draft.levels]
     if not sum(mix):
@@ -98,18 +98,18 @@ def half_width(draft: Draft, place: int, counts: Sequence[int], *, dummies: bool
     Parameters
     ----------
     draft : Draft
-        What is asked.
+        The draft.
     place : int
-        The question, from 0.
+        Index of the question, from 0.
     counts : sequence of int
-        People per level.
+        Number of people at each level.
     dummies : bool
-        Whether the dummies' variance is counted.
+        Whether the dummies' variance is included.
 
     Returns
     -------
     float
-        At most half the range, which says nothing; inf if nobody answers.
+        At most half the range, which is no information; inf if nobody answers.
     """
     if not sum(counts):
         return math.inf
@@ -131,9 +131,9 @@ def _price(draft: Draft, place: int, mix: Sequence[int]) -> Price:
 
 
 def _people_for(draft: Draft, place: int, mix: Sequence[int], wanted: float) -> int | None:
-    """Return the least number of people, mixed as planned, whose half-width is as wanted, up to half a per cent.
+    """Return the smallest number of people, mixed as planned, with the wanted half-width, up to half a per cent.
 
-    The normal law says about how many; laws themselves are inverted around that number.
+    The normal law gives an approximate number; the exact laws are inverted around it.
     """
     question, known = draft.questions[place], slopes_of(draft, place)
     share = wanted / width_of(question)
@@ -154,7 +154,7 @@ def _people_for(draft: Draft, place: int, mix: Sequence[int], wanted: float) -> 
 
 
 def least_number(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """Return about the least whole number for which a condition holds; it holds at `high`."""
+    """Return about the smallest whole number for which a condition holds; it holds at `high`."""
     while high - low > max(1, high // 200):
         middle = (low + high) // 2 if low else math.isqrt(high)
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -162,26 +162,26 @@ def least_number(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 BUDGETS = tuple(2.0 + step / 2.0 for step in range(13))
-"""The local budgets among which the planner chooses: 2, 2.5, ..., 8."""
+"""Local budgets among which the planner chooses: 2, 2.5, ..., 8 nats."""
 NEAR = 1.1
-"""Without a wanted half-width the least budget whose half-width is within 10 % of the limit is chosen."""
+"""Without a wanted half-width, the smallest budget is chosen whose half-width is at most this multiple of the limit."""
 MANY = 3
-"""Up to so many questions the promise is 1 unless the survey says otherwise, beyond it 2."""
+"""Largest number of questions with a default promise of 1; with more questions the default is 2."""
 LARGEST_PROMISE = 8.0
 OFFERED = (("careful", 2.0), ("usual", 4.0), ("open", 6.0))
 
 
 @dataclass(frozen=True)
 class Planned:
-    """One question to plan for.
+    """A question as the planner sees it.
 
     Parameters
     ----------
     text : str
         The question, in the survey's first language.
     family : Family
-        Its randomizer. A number of the family ``one-bit`` is planned as ``bits:B``, as it is drafted, with the B whose
-        noise is least at the largest budget offered; beside a question of ``hadamard:K`` it stays as it is.
+        Its randomizer. A number of the family ``one-bit`` is planned as ``bits:B``, as it is drafted, with the B of
+        least noise at the largest budget offered; beside a question of ``hadamard:K`` it stays ``one-bit``.
     low, high : float
         The range of its answer: 0 and 1 for a share.
     several : bool
@@ -196,20 +196,20 @@ class Planned:
 
     @property
     def is_share(self) -> bool:
-        """Whether the answer is a share, told in percentage points."""
+        """Whether the answer is a share, stated in percentage points."""
         return self.family.kind not in ("one-bit", "bits")
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a collection is planned for.
+    """The inputs of a plan: questions, people, promise and wishes.
 
     Parameters
     ----------
     questions : tuple of Planned
         At least one.
     people : int
-        How many are expected to answer, at least 1.
+        Number of people expected to answer, at least 1.
     promise : float
         Central epsilon over all questions, the same for every level.
     delta : float
@@ -217,13 +217,13 @@ class Request:
     wanted : float or None
         Half-width as a share of the range, in (0, 1/2); None: as precise as the promise allows, within 10 %.
     shufflers : int
-        How many shufflers add dummies, from 1 to 8.
+        Number of shufflers that add dummies, from 1 to 8.
     reports : {1, 2}
-        Reports that one person may send: 2 under open admission.
+        Number of reports that one person may send: 2 under open admission.
     budgets : tuple of float
         Local budgets of the survey's levels; none: the planner chooses.
     promises : tuple of float
-        What each of them is promised; none: all `promise`, which else is the largest of them.
+        The promise to each of these levels; none: `promise` to all. Otherwise `promise` is the largest of them.
 
     Raises
     ------
@@ -255,7 +255,7 @@ class Request:
 
     @property
     def largest(self) -> float:
-        """The largest budget that is offered: the survey's own, or what the number of shufflers allows."""
+        """The largest budget that is offered: the survey's own, or the one that the number of shufflers allows."""
         if self.budgets:
             return max(self.budgets)
         return ONE_SHUFFLER if self.shufflers == 1 else BUDGETS[-1]
@@ -263,18 +263,18 @@ class Request:
 
 @dataclass(frozen=True)
 class Row:
-    """One local budget for one question.
+    """The accuracy and privacy of one question at one local budget.
 
     Parameters
     ----------
     epsilon0 : float
         The local budget, nats.
     true_share : Fraction
-        The chance that the report supports the true answer, below 1.
+        The probability that the report supports the true answer, below 1.
     half_width : float
-        Of the 95 % interval if everybody answers at this budget, as a share of the range.
+        Half-width of the 95 % interval if everybody answers at this budget, as a share of the range.
     junk_shift : float
-        The most by which 5 % of junk shifts the answer, as a share of the range.
+        Largest shift of the answer by 5 % of invalid reports, as a share of the range.
     """
 
     epsilon0: float
@@ -285,22 +285,22 @@ class Row:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was found for one question.
+    """The planner's result for one question.
 
     Parameters
     ----------
     question : Planned
         The question.
     dummies : Dummies
-        Of each shuffler, at the largest budget offered.
+        Dummies of each shuffler, at the largest budget offered.
     chosen : float
         The local budget that this question needs.
     limit : float
-        Half-width whatever the local budget, as a share of the range.
+        Half-width without local noise, as a share of the range: no local budget gives a smaller one.
     rows : tuple of Row
-        One a budget, ascending.
+        One for each budget, ascending.
     cannot : str
-        Why the wanted half-width cannot be had, with numbers that would do; empty where it can.
+        Reason why the wanted half-width is impossible, with numbers that are possible; empty where it is possible.
     mixed : float
         Half-width if people spread over the levels of `levels_up_to` at the chosen budget, as a share of the range.
     """
@@ -315,7 +315,7 @@ class Choice:
 
 
 Levels = tuple[tuple[str, float, int], ...]
-"""Name, local budget and planned people of each level."""
+"""Name, local budget and planned number of people of each level."""
 
 
 def levels_up_to(chosen: float, people: int) -> Levels:
@@ -328,7 +328,7 @@ def levels_up_to(chosen: float, people: int) -> Levels:
     chosen : float
         The largest local budget.
     people : int
-        How many are expected.
+        Number of people expected.
     """
     fifth = people // 5
     if chosen <= OFFERED[0][1]:
@@ -345,9 +345,9 @@ class CollectionPlan:
     Parameters
     ----------
     request : Request
-        What was asked.
+        The inputs.
     choices : tuple of Choice
-        One a question.
+        One for each question.
     """
 
     request: Request
@@ -360,19 +360,22 @@ class CollectionPlan:
 
     @property
     def cannot(self) -> tuple[str, ...]:
-        """Why wanted half-widths cannot be had, one sentence a question; empty if all can."""
+        """Reasons why wanted half-widths are impossible, one sentence for each such question.
+
+        Empty if all are possible.
+        """
         return tuple(choice.cannot for choice in self.choices if choice.cannot)
 
     @cached_property
     def sampling(self) -> float:
-        """Half-width of sampling alone if the people stand for many more, at a share of 1/2."""
+        """Half-width of sampling alone if the people represent a much larger population, at a share of 1/2."""
         return min(Z95 * math.sqrt(0.25 / self.request.people), 0.5)
 
     def levels(self) -> Levels:
         """Return the levels that a survey without levels offers: `levels_up_to` the chosen budget.
 
-        Where the wanted half-width can be had only if nobody answers below it, nothing below is offered, or of a budget
-        above 4 nobody is planned there.
+        If the wanted half-width is reached only when nobody answers below that budget, no smaller budget is offered or,
+        for a budget above 4, one at which nobody is planned.
         """
         n, chosen, wanted = self.request.people, self.chosen, self.request.wanted
         if wanted is None or all(self._mixed(place) <= wanted for place in range(len(self.choices))):
@@ -388,12 +391,12 @@ class CollectionPlan:
 
 
 def plan_collection(request: Request) -> CollectionPlan:
-    """Plan a collection.
+    """Return the plan of a collection.
 
     Parameters
     ----------
     request : Request
-        What is asked, of whom, and what is promised.
+        The inputs: questions, people, promise and wishes.
 
     Raises
     ------
@@ -418,7 +421,7 @@ def plan_collection(request: Request) -> CollectionPlan:
 
 
 def _dummies(request: Request, epsilon0: float, promise: float) -> tuple[Dummies, ...]:
-    """Return the dummies that keep a promise up to a budget; a survey's own promises keep their proportions."""
+    """Return the dummies that keep a promise up to a budget; a survey's own promises are scaled in proportion."""
     families = tuple(question.family for question in request.questions)
     levels = ((epsilon0, promise),)
     if request.promises and epsilon0 == request.largest:
@@ -437,12 +440,12 @@ def _dummies_for(
 
 
 def _has_hadamard(families: Iterable[Family]) -> bool:
-    """Whether the task is of version 1, whose questions have dummies of their own."""
+    """Return whether the task is of version 1, where each question has its own dummies."""
     return any(family.kind == "hadamard" for family in families)
 
 
 def _as_drafted(request: Request) -> Request:
-    """Give numbers the family that a draft gives them."""
+    """Return the request with the family that a draft gives to numbers."""
     if _has_hadamard(question.family for question in request.questions):
         return request
     bits = _best_bits(request.largest)
@@ -467,15 +470,15 @@ def half_width_at(request: Request, place: int, dummies: Dummies, epsilon0: floa
     Parameters
     ----------
     request : Request
-        What is asked.
+        The inputs of the plan.
     place : int
-        Of the question, from 0.
+        Index of the question, from 0.
     dummies : Dummies
-        Of each shuffler.
+        Dummies of each shuffler.
     epsilon0 : float
         The local budget; infinite: no local noise.
     people : int
-        How many answer.
+        Number of people who answer.
     """
     return half_width_of(request, place, dummies, (("", epsilon0, people),))
 
@@ -488,7 +491,7 @@ def half_width_of(request: Request, place: int, dummies: Dummies, levels: Levels
     request, place, dummies
         As for `half_width_at`.
     levels : Levels
-        Their names are not looked at.
+        Levels; their names are ignored.
     """
     family, counts = request.questions[place].family, tuple(people for _, _, people in levels)
     slopes = tuple(_slope(family, epsilon0) for _, epsilon0, _ in levels)
@@ -504,7 +507,7 @@ def _slope(family: Family, epsilon0: float) -> float:
 
 
 def _choice(request: Request, place: int, dummies: Dummies) -> Choice:
-    """Evaluate one question at every budget, choose one, and say what cannot be had."""
+    """Return the result for one question: its rows at every budget, the chosen budget, and why a wish is impossible."""
     question, offered = request.questions[place], _budgets(request)
     widths = {e: half_width_at(request, place, dummies, e, request.people) for e in offered}
     limit = half_width_at(request, place, _without_noise(request, place, dummies), math.inf, request.people)
@@ -512,7 +515,7 @@ def _choice(request: Request, place: int, dummies: Dummies) -> Choice:
     fitting = [epsilon0 for epsilon0 in offered if widths[epsilon0] <= enough]
 
     def mixed(epsilon0: float) -> float:
-        """Half-width over the levels that would be offered; of a survey's own levels each stands for itself."""
+        """Return the half-width over the levels that would be offered; with a survey's own levels, at one budget."""
         if request.budgets:
             return widths[epsilon0]
         return half_width_of(request, place, dummies, levels_up_to(epsilon0, request.people))
@@ -527,7 +530,7 @@ def _choice(request: Request, place: int, dummies: Dummies) -> Choice:
 def _without_noise(request: Request, place: int, dummies: Dummies) -> Dummies:
     """Return the dummies that keep the promise for reports without local noise.
 
-    Dummies of a question's own stay as they are.
+    The dummies of version 1, one law for each question, are returned unchanged.
     """
     if _has_hadamard(question.family for question in request.questions):
         return dummies
@@ -547,7 +550,7 @@ def _row(question: Planned, epsilon0: float, width: float) -> Row:
 
 
 def _cannot(request: Request, place: int, dummies: Dummies, limit: float) -> str:
-    """Say why no offered budget gives the wanted half-width, and what would do."""
+    """Return why no offered budget gives the wanted half-width, and what would."""
     question, wanted = request.questions[place], request.wanted or 0.0
     scale, unit = (100.0, " points") if question.is_share else (question.high - question.low, "")
     about = f"± {wanted * scale:.6g}{unit} from {request.people:,} people at promise {request.promise:g} cannot be had"
@@ -561,7 +564,7 @@ def _cannot(request: Request, place: int, dummies: Dummies, limit: float) -> str
 
 
 def _larger_budget(request: Request, place: int, wanted: float) -> str:
-    """Name the budget that would do where only the local noise stands in the way."""
+    """Return words on the larger budget that would suffice where only the local noise is in the way."""
     for epsilon0 in BUDGETS:
         if epsilon0 <= request.largest:
             continue
@@ -584,7 +587,7 @@ def _people(request: Request, place: int, dummies: Dummies, wanted: float) -> st
 
 
 def _promise(request: Request, place: int, wanted: float) -> str:
-    """Find a promise at which the wanted half-width can be had, rounded up to two digits."""
+    """Return words on a promise at which the wanted half-width is reached, rounded up to two digits; "" if none."""
     promise = request.promise
     for _ in range(8):
         found = attempt(lambda value=promise: _dummies(request, request.largest, value), (InvalidInput,))
@@ -600,7 +603,7 @@ def _promise(request: Request, place: int, wanted: float) -> str:
 
 
 def _fewer(request: Request, place: int, wanted: float) -> str:
-    """Say if the question alone, or one shuffler alone, would do."""
+    """Return words on whether the question alone, or a single shuffler, would suffice."""
     said, question = "", request.questions[place]
     if request.shufflers > 1:
         one = replace(request, shufflers=1)
@@ -614,7 +617,7 @@ def _fewer(request: Request, place: int, wanted: float) -> str:
 
 
 def in_words(question: Planned, half_width: float) -> str:
-    """Write a half-width: in percentage points of a share, else in the question's unit; rounded up to two digits.
+    """Return a half-width in words, rounded up to two digits: percentage points of a share, else the question's unit.
 
     Examples
     --------
@@ -633,7 +636,7 @@ def curve_of(plan: CollectionPlan, place: int, people: Sequence[int]) -> list[fl
     plan : CollectionPlan
         The plan.
     place : int
-        Of the question, from 0.
+        Index of the question, from 0.
     people : sequence of int
         Numbers of people.
     """

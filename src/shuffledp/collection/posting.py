@@ -1,4 +1,4 @@
-"""`task draft`, `post`, `link`, `codes`: what organizer and operator do before people answer."""
+"""The commands `task draft`, `post`, `link`, `codes`: the work of organizer and operator before people answer."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _NAMES = {epsilon0: name for name, epsilon0 in OFFERED}
 
 
 def plan_object(plan: CollectionPlan) -> dict[str, Any]:
-    """Return the plan as JSON knows it; half-widths and shifts are shares of the range.
+    """Return the plan as a JSON object; half-widths and shifts are shares of the range.
 
     Parameters
     ----------
@@ -105,12 +105,12 @@ def plan_object(plan: CollectionPlan) -> dict[str, Any]:
 
 
 def print_collection_plan(console: Console, plan: CollectionPlan) -> None:
-    """Print a table a question, and what cannot be had.
+    """Print a table for each question, and the wishes that cannot be met.
 
     Parameters
     ----------
     console : Console
-        Where to.
+        The console to print on.
     plan : CollectionPlan
         The plan.
     """
@@ -158,7 +158,7 @@ def _sentences(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
 
 
 def plan_picture(plan: CollectionPlan) -> str:
-    """Draw each question's half-width at the chosen budget against the number of people, both logarithmic.
+    """Return a picture of each question's half-width at the chosen budget against the number of people.
 
     Parameters
     ----------
@@ -212,13 +212,13 @@ def _text(x: float, y: float, words: str, anchor: str) -> str:
 
 _LONGEST_LINKS = 1 << 31
 MANY_DUMMIES = 100_000
-"""Dummies, over all questions, above which posting asks first."""
+"""Number of dummies, over all questions, above which posting asks for consent."""
 MOST_SHIFT = 0.1
-"""Shift of a result by 5 % of junk, as a share of its range, from which on an open task is refused."""
+"""Share of its range by which 5 % of invalid reports may shift a result; an open task beyond it is refused."""
 
 
 def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
-    """Write draft and key, and tell what they promise and cost; of a survey with groups for each group."""
+    """Write draft and key (for a survey with groups, of each group), and print promises and costs."""
     stated = survey_groups(read_bytes(survey, "the survey", LONGEST_SURVEY))
     if stated:
         _draft_groups(read_bytes(survey, "the survey", LONGEST_SURVEY), stated, out, as_json=as_json)
@@ -252,7 +252,7 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
 
 
 def _draft_groups(data: bytes, stated: tuple[SurveyGroup, ...], out: Path, *, as_json: bool) -> None:
-    """Write all drafts and keys, and tell what each group's answers will be worth."""
+    """Write the drafts and keys of all groups, and print the accuracy of each group's answers."""
     drafts = certified(write_drafts(data, stated, out))
     if as_json:
         told = [{"name": dict(g.name), "people": g.people} | _draft_object(d, f, prices(d)) for g, d, f in drafts]
@@ -265,7 +265,10 @@ def _draft_groups(data: bytes, stated: tuple[SurveyGroup, ...], out: Path, *, as
 
 
 def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shift: bool, yes: bool) -> None:
-    """Certify and sign a draft, or each of a folder, and put it into the store; of many dummies only with consent."""
+    """Certify and sign a draft, or each draft of a folder, and put it into the store.
+
+    Very many dummies need consent.
+    """
     if draft_file.is_dir():
         if out is not None:
             raise InvalidInput(f"the tasks of groups are written into {draft_file}; leave --out out")
@@ -301,7 +304,7 @@ def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shi
 
 
 def run_link(draft_file: Path, posted: Path, server: str, page: str | None) -> None:
-    """Print the link to a task whose draft is the organizer's, byte for byte; of two folders, that to each group."""
+    """Print the link to a task after checking that its draft is the organizer's; for two folders, each group's link."""
     if draft_file.is_dir() or posted.is_dir():
         for group, task in checked_tasks(draft_file, posted):
             task.check_keys()
@@ -343,7 +346,7 @@ def run_codes(
     short: bool = False,
     whose: str = "",
 ) -> None:
-    """Draw codes, write links and letters, and give the hashes to the store; of a folder, for each group."""
+    """Draw codes, write links and letters, and put the hashes into the store; for a folder, for each group."""
     from shuffledp.collection.serve import opened
 
     if posted.is_dir():
@@ -383,7 +386,7 @@ def run_codes(
 
 
 def run_letter(kind: Kind, language: str, out: Path) -> None:
-    """Write the letter that is printed if nobody edits it."""
+    """Write the default letter to a file, to be edited."""
     write_bytes(out, template_of(kind, language).encode("utf-8"), fresh=True)
     console().print(
         f"Written: {plain(str(out))}. Edit it, and name it with --template; it may name "
@@ -394,7 +397,7 @@ def run_letter(kind: Kind, language: str, out: Path) -> None:
 
 
 def run_remind(posted: Path, links: Path, letters: Path, language: str | None, template: Path | None) -> None:
-    """Print a reminder for every code, used or not; of a folder, for each group."""
+    """Write a reminder for every code, used or not; for a folder, for each group."""
     if posted.is_dir():
         groups = Groups.read(posted)
         for group in groups.groups:
@@ -420,7 +423,7 @@ def _template(path: Path) -> str:
 
 @contextlib.contextmanager
 def _all_or_none(*files: Path) -> Generator[None]:
-    """Remove the files that a block has made if it fails later: an invitation must be known to the store."""
+    """Remove the files that a block has made if it fails later, since the store must know every invitation."""
     there = {path for path in files if path.exists()}
     try:
         yield
@@ -432,7 +435,7 @@ def _all_or_none(*files: Path) -> Generator[None]:
 
 
 def _cost_of_closing(draft: Draft) -> str:
-    """Say what the dummies will cost when the task closes: rows, time on this machine, and bytes of the batch."""
+    """Return words on the cost of the dummies when the task closes: rows, time on this machine, bytes of the batch."""
     sizes = [column.dummies.count * (column.family.report_bytes + OVERHEAD) for column in draft.columns]
     seconds = round(seconds_to_seal(draft))
     time_taken = f"about {counted(seconds, 'second')}" if seconds else "less than a second"
@@ -443,7 +446,7 @@ def _cost_of_closing(draft: Draft) -> str:
 
 
 def _ask_consent(cost: str) -> None:
-    """Ask at a terminal whether so many dummies are meant; elsewhere refuse."""
+    """Ask at a terminal whether so many dummies are wanted; refuse without a terminal."""
     if sys.stdin.isatty():
         print(f"{cost}. Post it? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() in ("y", "yes"):
@@ -455,7 +458,7 @@ def _ask_consent(cost: str) -> None:
 
 
 def _check_shift(draft: Draft) -> None:
-    """Refuse open admission where little junk could shift a result far."""
+    """Refuse open admission where few invalid reports could shift a result far."""
     if draft.admission == "codes":
         return
     mix = [max(level.planned, 0) for level in draft.levels]
@@ -537,7 +540,7 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
 
 
 def _print_level_shifts(draft: Draft, costs: tuple[Price, ...]) -> None:
-    """Tell what false counts per level could do: nobody can check them, so levels are chosen with this in view."""
+    """Print the effect of false counts per level, which nobody can check."""
     shown = console()
     table = Table(title="Shift if so many people are counted at another level than theirs", title_justify="left")
     for heading in ("question", *(f"{100 * share:g} %" for share in FALSE_LEVELS)):
@@ -577,7 +580,7 @@ def run_plan(
     people, promise, wanted, shufflers
         As for `shuffledp.collection.survey.request_of_survey`.
     figure : Path or None
-        Where the picture goes, an SVG file.
+        File for the picture, as SVG.
     as_json : bool
         Whether to print one JSON object and nothing else.
     """

@@ -1,4 +1,4 @@
-"""What a task promises, certified: the floor that its dummies make, and the smaller number of an honest crowd.
+"""The certified promises of a task: the floor from its dummies, and the smaller epsilon for an honest crowd.
 
 The only module of the collection that asks the accountant. The *floor* (docs/theorems/floor.md) holds for every batch
 size and against every other participant: it depends on the integers by which a level draws, the dummies' law, and
@@ -6,7 +6,7 @@ nothing else.
 
 **What a person is promised, in words**: one function for the drafting command, the client and the page's data.
 
-Three numbers, each with its own enemy: the promise, told first, holds if the shuffler is honest, the local one against
+Three numbers, one for each attacker: the promise, stated first, holds if the shuffler is honest, the local one against
 everybody, the crowd's if besides most others are honest. Where one hand runs analyzer and shuffler, only the local one
 is told; the crowd's is left out where it is hardly smaller than the promise. A local budget says little in words, so
 beside it stands how often what was sent is the true answer.
@@ -66,25 +66,25 @@ from shuffledp.setting import Setting
 # law.
 
 MOST_LAW_WORK = 1 << 22
-"""About a second in a browser, which counts the same (page/ball.js, page/normal.js)."""
+"""Largest work for the law of a task of version 2, about a second in a browser, which computes the same measure."""
 MOST_WORK = 1 << 24
-"""About a quarter of a minute: 100 different laws, such as those of 32 different questions at three levels."""
+"""Largest work, about a quarter of a minute: 100 different laws, such as of 32 different questions at three levels."""
 _A_LAW = 150_000
 _ALONE = 4
-"""By so much faster the one pair of one question is summed over, which is composed with nothing."""
+"""Factor by which the certificate of a single question is faster, since its pair is composed with no other."""
 _TAIL = 110.0
-"""Minus the logarithm of the chance of counts that are left out."""
+"""Negative logarithm of the probability of counts that are left out."""
 
 
 def work_of(
     draws: Sequence[Sequence[int]], questions: Sequence[Family], dummies: Sequence[Dummies], reports: int
 ) -> int:
-    """Count the work of certifying a floor for each level.
+    """Return a measure of the work of certifying a floor for each level.
 
     Parameters
     ----------
     draws, questions, dummies, reports
-        As of `promise.floor`.
+        As for `promise.floor`.
     """
     laws = {
         (family.kind, family.records if family.kind == "krr" else 0, law, keep)
@@ -99,12 +99,12 @@ def work_of(
 def check_work(
     draws: Sequence[Sequence[int]], questions: Sequence[Family], dummies: Sequence[Dummies], reports: int
 ) -> None:
-    """Raise InvalidInput if certifying would take longer than anybody should wait for somebody else's task.
+    """Refuse a task whose certification takes longer than anybody should wait for somebody else's task.
 
     Parameters
     ----------
     draws, questions, dummies, reports
-        As of `promise.floor`.
+        As for `promise.floor`.
     """
     work = work_of(draws, questions, dummies, reports)
     if work > MOST_WORK:
@@ -115,9 +115,9 @@ def check_work(
 
 
 def _atoms(family: Family, law: Dummies, reports: int) -> int:
-    """Return the counts of one question at one level.
+    """Return the number of counts that one question needs at one level.
 
-    Where a set is not one of two halves, count those of two sets of reports.
+    Where the reports of an answer are not one of two halves, pairs of counts are needed.
     """
     if law.law == "laplace":
         return law.count + reports
@@ -131,9 +131,9 @@ def _atoms(family: Family, law: Dummies, reports: int) -> int:
 
 
 def check_law_work(columns: Sequence[tuple[Family, Dummies]]) -> None:
-    """Raise InvalidInput if certifying a task of version 2 would take longer than anybody should wait for it.
+    """Refuse a task of version 2 whose certification takes longer than anybody should wait for it.
 
-    What is counted are the radii of balls, and the pairs of cells of normal dummies.
+    The measure is the number of radii of balls, and of pairs of cells of normal dummies.
 
     Parameters
     ----------
@@ -158,9 +158,9 @@ def _size(family: Family) -> int:
 
 
 FAKE = 0.05
-"""Share of the others who may be fake in the number of the honest crowd."""
+"""Share of the other participants who may be fake in the epsilon for an honest crowd."""
 CHORDS = 5e-3
-"""Relative width that the composition of an honest crowd's questions may leave open: a fifth of the computing time."""
+"""Relative width allowed to the composition of an honest crowd's questions, which saves four fifths of the time."""
 _STEPS = 30
 
 
@@ -171,25 +171,25 @@ def floor(
     delta: float,
     reports: int = 1,
 ) -> tuple[float, ...]:
-    """Certify the central epsilon of each level against every other participant.
+    """Certify the central epsilon (nats) of each level, whatever all other participants do.
 
     Parameters
     ----------
     draws : sequence of sequence of int
-        For each level one integer K over 2^64 a question: how its reports are drawn.
+        For each level and question an integer K: K/2^64 is the probability of a report that is the record's own.
     questions : sequence of Family
-        Their randomizers.
+        Randomizers of the questions.
     dummies : sequence of Dummies
-        What the shuffler adds to each question.
+        Dummies that the shuffler adds to each question.
     delta : float
         Central delta, in (0, 1).
     reports : {1, 2}
-        Reports that one person may send to each question: 2 under open admission.
+        Number of reports that one person may send to each question: 2 under open admission.
 
     Returns
     -------
     tuple of float
-        For each level the certified upper end, over all questions together, for a person with all her reports.
+        For each level the certified upper end, over all questions together, for a person with all reports.
 
     Raises
     ------
@@ -219,12 +219,12 @@ def floor_of(draft: Draft) -> tuple[float, ...]:
 
 
 def check_floor(draft: Draft) -> tuple[float, ...]:
-    """Return the floor of each level if every promise is kept.
+    """Return the floor of each level, after checking that every promise is kept.
 
     Raises
     ------
     InvalidInput
-        If a floor is above its level's promise, by more than two machines may differ.
+        If a floor exceeds its level's promise by more than the tolerance between machines.
     """
     floors = floor_of(draft)
     for level, certified in zip(draft.levels, floors, strict=True):
@@ -238,7 +238,7 @@ def check_floor(draft: Draft) -> tuple[float, ...]:
 
 
 def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
-    """Find the fewest dummies that keep every level's promise, whatever dummies the draft has.
+    """Return the smallest dummies that keep every level's promise; the draft's own dummies are ignored.
 
     Questions of one bit take the discrete Laplace law, which needs the fewest. A promise that needs dummies is kept
     with so much room that another machine, whose last digits are others, finds it kept as well.
@@ -246,7 +246,7 @@ def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
     Parameters
     ----------
     draft : Draft
-        What is asked.
+        The draft.
 
     Raises
     ------
@@ -258,12 +258,12 @@ def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
 
 
 def law_needed_by(draft: Draft) -> TaskLaw:
-    """Find the law of dummies that keeps every level's promise, whatever dummies the draft of version 2 has.
+    """Return the law of dummies that keeps every level's promise; the draft's own dummies are ignored.
 
     Parameters
     ----------
     draft : Draft
-        What is asked.
+        The draft, of version 2.
     """
     levels = [(level.epsilon0, level.promise) for level in draft.levels]
     return needed_law(levels, [column.family for column in draft.columns], draft.delta, reports_of(draft))
@@ -272,18 +272,18 @@ def law_needed_by(draft: Draft) -> TaskLaw:
 def dummies_for(
     levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float, reports: int = 1
 ) -> tuple[Dummies, ...]:
-    """Find the fewest dummies of each question that keep every level's promise; see `needed_dummies`.
+    """Return the smallest dummies of each question that keep every level's promise; see `needed_dummies`.
 
     Parameters
     ----------
     levels : sequence of (float, float)
         Local budget of each question, and promise over all questions, of each level.
     families : sequence of Family
-        One a question.
+        One for each question.
     delta : float
         Central delta of the promises.
     reports : {1, 2}
-        Reports that one person may send to each question.
+        Number of reports that one person may send to each question.
 
     Raises
     ------
@@ -306,9 +306,9 @@ def dummies_for(
 
 
 def _with_room(epsilon0: float, promise: float, reports: int) -> float:
-    """Return what the dummies must make true of a level's promise.
+    """Return the epsilon that the dummies must certify for a promise: lower, by the tolerance between machines.
 
-    None are needed for the local budget of its reports.
+    A promise of at least the local budget of all reports needs no dummies and is returned unchanged.
     """
     return promise if promise >= epsilon0 * reports else promise * (1.0 - FLOOR_SLACK)
 
@@ -316,15 +316,15 @@ def _with_room(epsilon0: float, promise: float, reports: int) -> float:
 def crowd_of(draft: Draft, counts: Sequence[int]) -> tuple[float | None, ...]:
     """Certify the central epsilon of each level if at most 5 % of the participants are fake.
 
-    Which ones is not known; the accountant takes away those that hide most. The result is rounded outward as it is
+    Which ones is not known; the accountant removes those who hide most. The result is rounded outward as it is
     published, and never above the floor.
 
     Parameters
     ----------
     draft : Draft
-        What is asked.
+        The draft.
     counts : sequence of int
-        People per level.
+        Number of people at each level.
 
     Returns
     -------
@@ -346,9 +346,9 @@ def crowd_of(draft: Draft, counts: Sequence[int]) -> tuple[float | None, ...]:
 
 
 def check_crowd(draft: Draft) -> None:
-    """Raise InvalidInput if a draft tells a smaller number for an honest crowd than can be certified.
+    """Refuse a draft that states a smaller epsilon for an honest crowd than is certified here.
 
-    By `CROWD_SLACK` it may be smaller: the draft was made on another machine.
+    It may be smaller by the factor `CROWD_SLACK`, as the draft was made on another machine.
     """
     planned = [level.planned for level in draft.levels]
     for level, certified in zip(draft.levels, crowd_of(draft, planned), strict=True):
@@ -364,28 +364,28 @@ def check_crowd(draft: Draft) -> None:
 def reports_of(draft: Draft) -> int:
     """Return the number of reports that one person may send to a question.
 
-    It is 2 where nobody counts them, for a private window.
+    2 under open admission, where nobody can count the reports of a person (a private window sends a second one).
     """
     return 2 if draft.admission == "open" else 1
 
 
 def law_of(dummies: Dummies) -> Uniform | OnesLaw:
-    """Return a task's dummies of version 1 as the accountant knows them."""
+    """Return a task's dummies of version 1 as a class of `shuffledp.dummies`."""
     return Uniform(dummies.count) if dummies.law == "uniform" else OnesLaw(dummies.draw)
 
 
 def cost_of_answer(draft: Draft, place: int) -> tuple[float, ...]:
-    """Return what the answers to one question alone cost at each level, certified, whoever the others are.
+    """Return the certified epsilon (nats) of answers to one question alone, for each level, whoever the others are.
 
     Rounded outward, as it is published. That is the question's floor; under one ball law for all questions it is the
-    floor of all of them. Where one hand runs shuffler and analyzer, it is the local budgets of its reports.
+    floor of all of them. Where one organisation runs shuffler and analyzer, it is the local budgets of its reports.
 
     Parameters
     ----------
     draft : Draft
-        What is asked.
+        The draft.
     place : int
-        Of the question, from 0.
+        Index of the question, from 0.
     """
     reports, question = reports_of(draft), draft.questions[place]
     if draft.operated_by.one_hand:
@@ -402,20 +402,20 @@ def cost_of_answer(draft: Draft, place: int) -> tuple[float, ...]:
 
 
 def _local(level: Level) -> LocalProfile:
-    """Return the local budget of one report: integers may imply epsilon0 + 2^-40."""
+    """Return the local guarantee of one report; integers may imply a budget of epsilon0 + 2^-40."""
     return LocalProfile(float(round_up(level.epsilon0 + float(SLACK))), 0.0)
 
 
 def promised_profiles(draft: Draft) -> tuple[PrivacyProfile, ...]:
-    """Return what a person at each level has spent by answering, whoever the others are: what a ledger enters.
+    """Return the privacy profile of answering at each level, whoever the others are, which a ledger enters.
 
-    That is the floor, over all questions. Where one hand runs shuffler and analyzer nobody shuffles out of its sight,
-    so it is the local budgets of all reports.
+    That is the floor, over all questions. Where one organisation runs shuffler and analyzer, it can see the reports
+    unshuffled, so it is the local budgets of all reports.
 
     Parameters
     ----------
     draft : Draft
-        What is asked.
+        The draft.
     """
     if draft.operated_by.one_hand:
         reports = len(draft.columns) * reports_of(draft)
@@ -500,7 +500,7 @@ def _crowd(
 
 
 def _two_reports(epsilon_at: Callable[[float], float], delta: float) -> float:
-    """Central epsilon for two reports of one person, changed one after the other.
+    """Return the central epsilon for two reports of one person, changed one after the other.
 
     H(P0, P2; 2e) <= H(P0, P1; e) + e^e H(P1, P2; e) <= d (1 + e^e) if each step has delta(e) <= d.
     """
@@ -516,15 +516,15 @@ def _two_reports(epsilon_at: Callable[[float], float], delta: float) -> float:
 
 LANGUAGES = ("en", "de", "fr")
 CROWD_TELLS = 0.95
-"""The number of an honest crowd is told where it is below this share of the promise: else the crowd hides nobody."""
+"""Share of the promise below which the epsilon for an honest crowd is stated: above it the crowd hides nobody."""
 READ = frozenset(
     ("together_reads", "together_reads_open", "together_reads_part", "one_hand_reads", "one_hand_reads_part")
 )
-"""Sentences that tell what those who work together can read."""
+"""Keys of the sentences on what colluding parties can read."""
 WOULD_READ = 5.0
-"""From this local budget on, whoever reads what was sent reads the answer: that is said so."""
+"""Local budget from which on a sentence says that whoever reads the report reads the answer."""
 ONE_SHUFFLER = 4.0
-"""A larger local budget leaves a person to one hand alone: an organizer has to accept that, and it is said."""
+"""Largest local budget without a warning: above it a person depends on a single shuffler, as organizers must accept."""
 _SHOWN = Context(prec=3, rounding=ROUND_CEILING)
 
 
@@ -535,13 +535,14 @@ class Promised:
     Parameters
     ----------
     headline : float
-        The number that is told first: `promise`, or `local` where one hand runs analyzer and shuffler.
+        The number that is stated first: `promise`, or `local` where one organisation runs analyzer and shuffler.
     local : float
-        Holds against analyzer and shuffler together, over all questions; two answers of a person under open admission.
+        Epsilon against analyzer and shuffler together, over all questions; for two answers of a person under open
+        admission.
     promise : float
-        Holds if the shuffler is honest, whoever the others are.
+        Epsilon if the shuffler is honest, whoever the others are.
     crowd : float
-        Holds if besides as many as planned answer and 95 % of the others are honest.
+        Epsilon if, besides, as many as planned answer and 95 % of the others are honest.
     sentences : tuple of (str, str)
         Key and text, in the order they are shown.
     """
@@ -554,21 +555,21 @@ class Promised:
 
     @property
     def text(self) -> str:
-        """All sentences, one a line."""
+        """All sentences, one on each line."""
         return "\n".join(sentence for _, sentence in self.sentences)
 
 
 def what_is_promised(draft: Draft, level: int, language: str = "en", *, browser: bool = False) -> Promised:
-    """Tell what a person at one level is promised.
+    """Return the promises to a person at one level, in numbers and sentences.
 
     Parameters
     ----------
     draft : Draft
         The task.
     level : int
-        Place of the level, from 0.
+        Index of the level, from 0.
     language : {"en", "de", "fr"}
-        Of the sentences; the task's own words come in it if the task has it, else in the task's first language.
+        Language of the sentences; the task's own words are in it if the task has it, else in the task's first language.
     browser : bool
         Whether the answer is given on a web page, which whoever serves it could change.
 
@@ -615,14 +616,14 @@ def what_is_promised(draft: Draft, level: int, language: str = "en", *, browser:
 
 
 def what_is_read(draft: Draft, level: int) -> tuple[str, frozenset[Fraction]]:
-    """Tell what somebody learns who reads the reports of one person.
+    """Return what somebody who reads the reports of one person learns.
 
     Parameters
     ----------
     draft : Draft
         The task.
     level : int
-        Place of the level, from 0.
+        Index of the level, from 0.
 
     Returns
     -------
@@ -636,7 +637,7 @@ def what_is_read(draft: Draft, level: int) -> tuple[str, frozenset[Fraction]]:
 
 
 def in_100(share: Fraction, language: str = "en") -> str:
-    """Write a chance below 1 as so many of 100 cases: rounded to the nearest, and never to all of them.
+    """Return a probability below 1 as a number of 100 cases, rounded to the nearest but never to 100.
 
     Examples
     --------
@@ -650,22 +651,25 @@ def in_100(share: Fraction, language: str = "en") -> str:
 
 
 def crowd_tells(crowd: float | None, promise: float) -> bool:
-    """Tell whether the number of an honest crowd is worth telling beside the promise; None where nobody has a level."""
+    """Return whether the epsilon for an honest crowd is worth stating beside the promise.
+
+    It is None for an empty level.
+    """
     return crowd is not None and crowd < CROWD_TELLS * promise
 
 
 def spent_by_answering(draft: Draft, level: int) -> tuple[float, float]:
-    """Tell what one answer adds to a device's ledger: the local budgets of its reports, and what is promised for them.
+    """Return what one answer adds to a device's ledger: the sum of its reports' local budgets, and the promise.
 
-    Where one hand runs analyzer and shuffler nothing below the local budgets is promised. The survey page's record has
-    the same two numbers (page/promise.js).
+    Where one organisation runs analyzer and shuffler nothing below the local budgets is promised. The survey page's
+    record has the same two numbers (page/promise.js).
 
     Parameters
     ----------
     draft : Draft
         The task.
     level : int
-        Place of the level, from 0.
+        Index of the level, from 0.
     """
     chosen = draft.levels[level]
     local = chosen.epsilon0 * len(draft.columns)
@@ -674,7 +678,7 @@ def spent_by_answering(draft: Draft, level: int) -> tuple[float, float]:
 
 @cache
 def promises_data() -> dict[str, Any]:
-    """Return the sentences and when each is shown: what the page embeds."""
+    """Return the sentences with the conditions under which each is shown, as embedded in the page."""
     return json.loads(files("shuffledp.collection").joinpath("promises.json").read_text(encoding="utf-8"))
 
 
@@ -684,14 +688,14 @@ def in_language(text: Any, language: str) -> str:
 
 
 def quoted(text: str, language: str = "en") -> str:
-    """Put words of a task between quotation marks that they cannot end: whoever wrote them is not the program.
+    """Return an organizer's words between quotation marks, which the words themselves cannot close.
 
     Parameters
     ----------
     text : str
-        Of the organizer.
+        Words of the organizer.
     language : {"en", "de", "fr"}
-        Of the quotation marks.
+        Language of the quotation marks.
 
     Examples
     --------
@@ -705,7 +709,7 @@ def quoted(text: str, language: str = "en") -> str:
 
 
 def shown(value: float, language: str = "en") -> str:
-    """Write a number for people: three significant digits, rounded up, with a comma where the language has one.
+    """Return a number for people: three significant digits, rounded up, with the language's decimal separator.
 
     Examples
     --------

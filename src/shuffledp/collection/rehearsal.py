@@ -1,4 +1,4 @@
-"""`task preview` and `task rehearse`: the survey as people will see it, and what will come of it, before it is posted.
+"""The commands `task preview` and `task rehearse`: the survey's page and its results with made-up answers.
 
 Both make a task of the survey that says TEST in its title, with keys of its own, in a folder that is deleted at the
 end. Nobody's answer can end there by mistake: its link leads to this machine alone.
@@ -36,25 +36,25 @@ if TYPE_CHECKING:
 
 TEST = "TEST: "
 LINKS = 3
-"""How many people can try the page."""
+"""Number of links with which people can try the page."""
 DAY = 86_400
 MOST_MADE_UP = 100_000
 LONGEST_BATCH = 1 << 32
-"""Bytes of the batch of a rehearsal, which this process has just written."""
+"""Largest size, in bytes, of the batch of a rehearsal, which this process has just written."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A task that counts for nothing, with all its keys.
+    """A task for trying a survey, with all its keys; its answers are never used.
 
     Parameters
     ----------
     task : PostedTask
-        Its title begins with TEST; it is open now.
+        The task, whose title begins with TEST; it is open now.
     shuffler_key : bytes
-        Private HPKE key, 32 bytes.
+        Private HPKE key of the shuffler, 32 bytes.
     key : AnalyzerKey
-        The analyzer's.
+        The analyzer's keys.
     """
 
     task: PostedTask
@@ -62,14 +62,14 @@ class Trial:
     key: AnalyzerKey
 
     def store(self, folder: Path) -> Store:
-        """Return a new store in this folder in which the task is posted."""
+        """Return a new store in this folder with the task posted in it."""
         store = Store(folder / "test.db")
         store.post(self.task, self.shuffler_key, check_floor(self.task.draft), int(time.time()))
         return store
 
 
 def trial_of(path: Path, identity: bytes) -> Trial:
-    """Make a trial of a survey or a draft; of a survey with groups, of the first.
+    """Return a trial of a survey or a draft; for a survey with groups, of the first group.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def trial_of(path: Path, identity: bytes) -> Trial:
 
 
 def run_preview(path: Path, port: int) -> None:
-    """Serve the survey page of a trial until Ctrl-C."""
+    """Serve the survey page of a trial until Ctrl-C is pressed."""
     from shuffledp.collection.server import serve
 
     with tempfile.TemporaryDirectory(prefix="shuffledp-preview-") as name:
@@ -122,7 +122,7 @@ def run_preview(path: Path, port: int) -> None:
 
 
 def run_rehearse(path: Path, people: int | None, report: Path | None) -> None:
-    """Let made-up people answer a trial, close and open it, and show what was found beside what they said."""
+    """Let made-up people answer a trial, close and open it, and print the estimates beside the true values."""
     from shuffledp.collection.release_page import release_page
 
     with reserved(report, "--report") as page:
@@ -134,21 +134,21 @@ def run_rehearse(path: Path, people: int | None, report: Path | None) -> None:
 
 
 def rehearse(path: Path, people: int | None, folder: Path) -> tuple[Opened, dict[int, list[float]]]:
-    """Draw made-up answers, every answer of a question as likely as every other, and hold the collection with them.
+    """Hold a whole collection with random answers, uniform over the answers of each question.
 
     Parameters
     ----------
     path : Path
         A survey.toml or a .draft.
     people : int, optional
-        How many answer; as many as are planned.
+        Number of people who answer; by default as many as are planned.
     folder : Path
-        Where the store is, and is left.
+        Folder in which the store is made and left.
 
     Returns
     -------
     Opened
-        What the analyzer finds.
+        The analyzer's estimates.
     dict
         For each question the true shares, or the true mean.
     """
@@ -179,7 +179,7 @@ def rehearse(path: Path, people: int | None, folder: Path) -> tuple[Opened, dict
 
 
 def _posted(path: Path, folder: Path) -> Trial:
-    """Post a trial of a survey in a new store of a folder, whose shuffler signs it."""
+    """Return a trial of a survey, posted in a new store in a folder and signed by that store's shuffler."""
     empty = Store(folder / "test.db")
     trial = trial_of(path, empty.identity())
     empty.close()
@@ -203,7 +203,7 @@ def _version() -> str:
 
 
 def _print(opened: Opened, truths: dict[int, list[float]]) -> None:
-    """Print every answer beside the true one."""
+    """Print every estimate beside the true value."""
     from rich.markup import escape
     from rich.table import Table
 

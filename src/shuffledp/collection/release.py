@@ -1,7 +1,7 @@
-r"""The release: what the analyzer publishes, signed.
+r"""The signed release that the analyzer publishes.
 
-``"SHFR" 01 | u32 R | R bytes of JSON | Ed25519 signature 64``, the signature by the task's analyzer over
-``"shuffledp/1 release\0"``, the 32 bytes of the task's digest, and the JSON. Of a task of version 2 both say 2.
+``"SHFR" 01 | u32 R | R bytes of JSON | Ed25519 signature 64``, the signature by the task's analyzer over ``"shuffledp/1
+release\0"``, the 32 bytes of the task's digest, and the JSON. Of a task of version 2 both say 2.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from shuffledp.errors import InvalidInput
 MAGIC = b"SHFR"
 LONGEST = 1 << 24
 NEWEST = 2
-"""The newest format of the JSON that is read (`shuffledp.report.to_json`, which lies above this module)."""
+"""Newest format of the JSON that is read (`shuffledp.report.to_json`, which lies above this module)."""
 _HEAD = struct.Struct("<4sBI")
 LONGEST_SIGNED = _HEAD.size + LONGEST + sealing.SIGNATURE
 
 
 @dataclass(frozen=True)
 class SignedRelease:
-    """A release, read and checked; made by `SignedRelease.parse` alone.
+    """A release that was read and checked; made by `SignedRelease.parse` alone.
 
     Parameters
     ----------
     document : bytes
         The JSON, byte for byte.
     task : PostedTask
-        The task it answers.
+        The task that it answers.
     manifest : Manifest
-        The shuffler's manifest inside, its signature checked.
+        The shuffler's manifest in it, with a valid signature.
     collection : Fields
         The object "collection" without manifest and signature.
     releases : list
-        The answers, one a question, as they were read.
+        The answers, one for each question, as they were read.
     """
 
     document: bytes
@@ -49,7 +49,7 @@ class SignedRelease:
 
     @classmethod
     def parse(cls, data: bytes, task: PostedTask) -> SignedRelease:
-        """Read a release of a task; check both signatures.
+        """Return a release of a task, read from a file's bytes, after checking both signatures.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class SignedRelease:
 
 
 def write_release(document: bytes, task: PostedTask, identity: bytes) -> bytes:
-    """Sign a release.
+    """Return a release signed by the analyzer.
 
     Parameters
     ----------

@@ -42,18 +42,18 @@ from shuffledp.report.wording import with_error
 
 
 def release_document(opened: Opened) -> bytes:
-    """Write what `shuffledp open --json` prints and the analyzer signs.
+    """Return the JSON that `shuffledp open --json` prints and the analyzer signs.
 
     Parameters
     ----------
     opened : Opened
-        A batch, opened.
+        An opened batch.
     """
     return dumps(release_object(opened)).encode("utf-8")
 
 
 def release_object(opened: Opened) -> dict[str, Any]:
-    """Build the object: one answer a question, and what concerns the whole collection."""
+    """Return the object: one answer for each question, and what concerns the whole collection."""
     draft, manifest = opened.batch.task.draft, opened.batch.manifest
     answers: list[dict[str, Any]] = []
     asked = zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
@@ -95,17 +95,17 @@ def release_object(opened: Opened) -> dict[str, Any]:
 
 
 def results_in_words(opened: Opened) -> list[dict[str, Any]]:
-    """Say the result in every language of the survey that the survey page speaks.
+    """Return the result in every language that both the survey and the survey page have.
 
     Parameters
     ----------
     opened : Opened
-        A batch, opened.
+        An opened batch.
 
     Returns
     -------
     list of dict
-        Of each language its name, and title, sentences and questions with their lines; empty for a survey in English
+        For each language its name, and title, sentences and questions with their lines; empty for a survey in English
         alone, which the rest of the page serves.
     """
     spoken = [name for name in LANGUAGES if name in opened.batch.task.draft.title]
@@ -135,7 +135,7 @@ def _in(opened: Opened, language: str) -> dict[str, Any]:
 def _lines(
     question: Question, release: Release, present: Sequence[bool] | None, words: dict[str, str], language: str
 ) -> list[str]:
-    """Return one line an answer, of a list those words that are present, or one line for a number."""
+    """Return one line for each answer, for each present word of a list, or one line for a number."""
     together = question.kind in TOGETHER
     low, high = release.confidence_interval(CONFIDENCE, simultaneous=together)
     if question.kind == "number":
@@ -151,24 +151,24 @@ def _lines(
 
 
 def _share(words: dict[str, str], numbers: list[float]) -> str:
-    """Say a share with its interval, in whole percent as the survey page does."""
+    """Return a share with its interval, in whole percent as on the survey page."""
     share, low, high = (f"{100 * number:.0f}" for number in numbers)
     return words["resultChoice"].format(share=share, low=low, high=high)
 
 
 @cache
 def _words(language: str) -> dict[str, str]:
-    """Read the words of the survey page in one language."""
+    """Return the words of the survey page in one language."""
     return json.loads((files("shuffledp.collection") / "page" / f"{language}.json").read_text(encoding="utf-8"))
 
 
 def collection_checklist(opened: Opened) -> list[Point]:
-    """Answer the questions for an opened batch of a collection.
+    """Return the answers to the checklist's questions for an opened batch of a collection.
 
     Parameters
     ----------
     opened : Opened
-        What the analyzer opened.
+        The opened batch.
     """
     draft = opened.batch.task.draft
     codes = draft.admission == "codes"
@@ -261,14 +261,14 @@ _CENTRAL = ("promised", "whoever takes part", "if 95 % are honest", "shuffler an
 
 
 def release_page(opened: Opened, *, command: str, version: str, truths: dict[int, list[float]] | None = None) -> str:
-    """Write the page.
+    """Return the page of a collection's release.
 
     Parameters
     ----------
     opened : Opened
-        A batch, opened.
+        An opened batch.
     command, version : str
-        What made the page.
+        The command, and the version of the library, that made the page.
     truths : dict, optional
         True values by question, counted from 0, where the data are public anyway (the demo).
 
@@ -318,7 +318,7 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
 
 
 def _common(answers: list[dict[str, Any]]) -> list[str]:
-    """Return the notes that every answer has, where there are several: they are shown once."""
+    """Return the notes that every one of several answers has, which are shown once."""
     notes = [answer["estimate"]["notes"] for answer in answers]
     return [note for note in notes[0] if all(note in other for other in notes)] if len(notes) > 1 else []
 
@@ -372,7 +372,7 @@ def _sentences(opened: Opened) -> list[str]:
 
 
 def _read(draft: Draft) -> list[str]:
-    """Say what those who work together can read, in one sentence with the cases of every level."""
+    """Return a sentence on what colluding parties can read, with the number of cases for every level."""
     analyzer, shuffler = quoted(draft.operated_by.analyzer), quoted(draft.operated_by.shuffler)
     found = [what_is_read(draft, place) for place in range(len(draft.levels))]
     names = [quoted(next(iter(level.name.values()))) for level in draft.levels]

@@ -31,23 +31,23 @@ _X25519 = {
     325606250916557431795983626356110631294008115727848805560023387167927233504,
     39382357235489614581723060781553021112529911719440698176882885853963445705823,
 }
-"""The coordinates u of the points of order 1, 2, 4 and 8 of the curve and of its twist."""
+"""The coordinates u of the points of order 1, 2, 4 and 8 on the curve and on its twist."""
 _ORDER_8 = 2707385501144840649318225287225658788936804267575313519463743609750303402022
 _Y = (_ORDER_8, _P - _ORDER_8)
 
 
 def _number(key: bytes) -> int:
-    """Return the coordinate that 32 bytes stand for: the highest bit does not belong to it, and it counts modulo p."""
+    """Return the coordinate encoded by 32 bytes: the highest bit is ignored, and the number is reduced modulo p."""
     return (int.from_bytes(key, "little") & (2**255 - 1)) % _P
 
 
 def opens_to_anybody(key: bytes) -> bool:
-    """Tell whether what is sealed to this X25519 key, 32 bytes, is sealed to nobody."""
+    """Return whether anybody could open what is sealed to this X25519 key of 32 bytes, because it has small order."""
     return _number(key) in _X25519
 
 
 def signs_for_anybody(identity: bytes) -> bool:
-    """Tell whether anybody can sign under this Ed25519 key, 32 bytes."""
+    """Return whether anybody can sign under this Ed25519 key of 32 bytes, because it has small order."""
     return _number(identity) in {0, 1, _P - 1, *_Y}
 
 
@@ -57,9 +57,9 @@ except ImportError:  # cryptography below 47
     raise InvalidInput("a collection needs cryptography 47 or newer; run: pip install 'cryptography>=47'") from None
 
 KEY = 32
-"""Bytes of a public or private key, of either kind."""
+"""Length of a public or private key of either kind, in bytes."""
 OVERHEAD = 48
-"""Bytes by which a sealed message is longer than the message."""
+"""Number of bytes by which a sealed message is longer than the message."""
 SIGNATURE = 64
 _KEM, _HPKE = b"KEM\0\x20", b"HPKE\0\x20\0\1\0\1"  # the names of suite 1 in RFC 9180
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
@@ -73,7 +73,7 @@ class Sealer:
     public : bytes
         The key.
     ephemeral : callable, optional
-        Returns a fresh secret ephemeral key, 32 bytes: where it repeats itself, so does what is sealed. By default the
+        Function that returns a fresh secret ephemeral key, 32 bytes; equal keys give equal sealed bytes. By default the
         library draws it.
     """
 
@@ -81,7 +81,7 @@ class Sealer:
         self._key, self._ephemeral = X25519PublicKey.from_public_bytes(public), ephemeral
 
     def seal(self, message: bytes, info: bytes) -> bytes:
-        """Seal a message; `info` must be the same when it is opened."""
+        """Return a sealed message; opening it needs the same `info`."""
         if self._ephemeral is None:
             return _SUITE.encrypt(message, self._key, info=info)
         private = X25519PrivateKey.from_private_bytes(self._ephemeral())  # RFC 9180, 4.1 and 5.1
@@ -112,7 +112,7 @@ class Opener:
         self.public = self._key.public_key().public_bytes_raw()
 
     def open(self, sealed: bytes | memoryview, info: bytes) -> bytes | None:
-        """Open a sealed message; None if it was sealed to another key or info, was changed, or is no message."""
+        """Return the content of a sealed message; None for another key or info, a changed message, or no message."""
         try:
             return _SUITE.decrypt(sealed, self._key, info=info)
         except (InvalidTag, ValueError):
@@ -120,12 +120,12 @@ class Opener:
 
 
 def new_private() -> bytes:
-    """Draw a private key for `Opener`."""
+    """Return a random private key for `Opener`."""
     return X25519PrivateKey.generate().private_bytes_raw()
 
 
 def new_identity() -> bytes:
-    """Draw a private key for `sign`."""
+    """Return a random private key for `sign`."""
     return Ed25519PrivateKey.generate().private_bytes_raw()
 
 
@@ -135,12 +135,12 @@ def identity_of(private: bytes) -> bytes:
 
 
 def sign(private: bytes, message: bytes) -> bytes:
-    """Sign a message: 64 bytes."""
+    """Return the signature of a message, 64 bytes."""
     return Ed25519PrivateKey.from_private_bytes(private).sign(message)
 
 
 def signed_by(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Tell whether the owner of `public` signed this message; False for a key under which anybody signs."""
+    """Return whether the owner of `public` signed this message; False for a key under which anybody can sign."""
     if signs_for_anybody(public):
         return False
     try:

@@ -33,14 +33,14 @@ Task = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; a script is never asked.")]
 STORE = Path("shuffledp.db")
 DELETION_SECONDS = 60.0
-"""How long a command waits until nothing deleted is left in the store."""
+"""Number of seconds that a command waits until no deleted data are left in the store."""
 WATCH_SECONDS = 5.0
 LONGEST_NAME = 256
-"""Letters of a file's name with its folders, for a task named by its file."""
+"""Largest length of the path of a file that names a task."""
 
 
 def register(app: typer.Typer, task: typer.Typer) -> None:
-    """Add the commands to the command line."""
+    """Add the commands of the shuffler's machine to the command line."""
     app.command()(serve)
     for name, command in (
         ("status", status),
@@ -166,7 +166,7 @@ def extend(
 
 
 def _time(text: str, name: str) -> int:
-    """Read a time with a zone, as seconds since 1970."""
+    """Return a time with a zone as seconds since 1970."""
     from datetime import datetime
 
     try:
@@ -245,7 +245,7 @@ def destroy(
 
 
 def _each_group(folder: Path, act: Callable[[str], None], done: str) -> None:
-    """Do something with every group; one that is refused does not keep the others waiting, and is told at the end."""
+    """Apply a function to every group; refused groups do not stop the others, and are reported at the end."""
     from shuffledp.collection.groups import Groups
 
     groups = Groups.read(folder)
@@ -283,7 +283,7 @@ def _publish_groups(folder: Path, store: Path) -> None:
 
 
 def _rows(store: Store, task: str | None) -> list[TaskRow]:
-    """Return the tasks that are meant: all of the store, those of a folder of groups, or one."""
+    """Return the tasks that an argument names: all of the store, those of a folder of groups, or one."""
     from shuffledp.collection.groups import Groups, is_folder
 
     if task is None:
@@ -295,12 +295,12 @@ def _rows(store: Store, task: str | None) -> list[TaskRow]:
 
 
 def state_words(state: str) -> str:
-    """Name a task's state for people: its batch is handed over to the analyzer, which releases nothing yet."""
+    """Return a task's state in words; "released" becomes "handed over", as the analyzer has not published yet."""
     return "handed over" if state == "released" else state
 
 
 def response(*facts: dict[str, Any]) -> str:
-    """Say how many of those who were invited have answered, of one task or of several together."""
+    """Return words on how many of the invited people have answered, for one task or several together."""
     from shuffledp.report.wording import count
 
     held = sum(level["held"] for each in facts for level in each["levels"])
@@ -315,7 +315,7 @@ def _title(posted: PostedTask) -> str:
 
 
 def _ask_title(store: Store, posted: PostedTask, verb: str, loss: str) -> None:
-    """Ask for the task's title at a terminal, having said what will be lost; a script is not asked."""
+    """Ask for the task's title at a terminal, after saying what will be lost; a script is not asked."""
     from shuffledp.report.wording import counted
 
     if not sys.stdin.isatty():
@@ -350,7 +350,7 @@ def opened(path: Path, *, make: bool = False) -> Generator[Store]:
     path : Path
         The store's file.
     make : bool
-        Make the store if there is none; by default it must be there.
+        Whether to make the store if there is none; by default it must exist.
 
     Raises
     ------
@@ -374,7 +374,7 @@ def opened(path: Path, *, make: bool = False) -> Generator[Store]:
 
 
 def _handed_over(store: Store) -> str:
-    """Name the latest batches in the outbox: perhaps a command was killed between closing and saying so."""
+    """Return words on the latest batches in the outbox, in case a command was killed after closing."""
     from shuffledp.collection.closing import batch_path
     from shuffledp.collection.task import PostedTask
 
@@ -385,18 +385,18 @@ def _handed_over(store: Store) -> str:
 
 
 def chosen(store: Store, task: str | None, *states: str, more: Callable[[Store], str] = lambda store: "") -> TaskRow:
-    """Find the task that an argument names: by its name, by its file, or as the only one in one of these states.
+    """Return the task that an argument names: by its name, by its file, or as the only one in one of these states.
 
     Parameters
     ----------
     store : Store
-        Where the task is.
+        The store.
     task : str or None
         The argument.
     states : str
-        States of a task that needs no naming.
+        States in which a single task need not be named.
     more : callable
-        What the refusal says besides, if there is no such task.
+        Function of the store that returns words to add to the refusal if there is no such task.
 
     Raises
     ------
@@ -427,7 +427,10 @@ def chosen(store: Store, task: str | None, *states: str, more: Callable[[Store],
 
 
 def wait_for_deletion(store: Store, done: str) -> None:
-    """Wait until nothing deleted is left in the store's files; `done` is what has succeeded, should this not."""
+    """Wait until no deleted data are left in the store's files.
+
+    `done` says what has succeeded if that takes too long.
+    """
     from shuffledp.collection.store import Tidying
 
     tidying, end = Tidying(store), time.monotonic() + DELETION_SECONDS

@@ -1,4 +1,4 @@
-"""The HTTP server of a collection: uvicorn with patience, heads of stated size, and no access log.
+"""The HTTP server of a collection: uvicorn with limits on slow and long requests, and without an access log.
 
 Connections are bounded too. Where no more can be had, the one that has been waited for longest makes way, so whoever
 opens many and sends nothing drives out its own: a person's report is here in one round trip.
@@ -40,17 +40,17 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 HTML = b"text/html; charset=utf-8"
 MOST_REPORTS = 100
-"""Reports in one request."""
+"""Largest number of reports in one request."""
 STATUS_SECONDS = 600
-"""The number of held reports that is shown changes no more often."""
+"""Number of seconds between changes of the number of held reports that is shown."""
 HEALTH_SECONDS = 10.0
 BUSY_SECONDS = 5
-"""After which a client whose reports were not kept may try again."""
+"""Number of seconds after which a client whose reports were not stored may try again."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent: status, body, and headers beside those of every answer."""
+    """A response: status, body, and headers besides those of every response."""
 
     status: int
     body: bytes
@@ -60,20 +60,20 @@ class Reply:
 
 @dataclass
 class Post:
-    """A task as the running service knows it.
+    """A task in the memory of the running service.
 
     Parameters
     ----------
     task : PostedTask
-        What was posted.
+        The posted task.
     opener : Opener or None
-        Of the task's private key while it is open.
+        Opener with the task's private key while it is open.
     held, counted : int
-        Reports as shown, and the period of time in which they were counted.
+        Number of reports as shown, and the period of time in which they were counted.
     state, read : str and int
-        What `Service._state` said, and the second in which it was asked; the writer asks the store itself.
+        Result of `Service._state`, and the second in which it was read; the writer asks the store itself.
     notice : bytes or None
-        Of a later deadline, as of that second.
+        Notice of a later deadline, as of that second.
     """
 
     task: PostedTask
@@ -91,14 +91,14 @@ class Post:
 
 
 def create_app(store: Store, *, clock: Clock = system_clock) -> App:
-    """Make the application; its lifespan starts and ends the threads that write and that keep time.
+    """Return the application; its lifespan starts and ends the writing thread and the timers' thread.
 
     Parameters
     ----------
     store : Store
         Used for reading, on the event loop's thread.
     clock : callable
-        Returns seconds since 1970.
+        Function that returns seconds since 1970.
     """
     return Service(store, clock)
 
@@ -111,7 +111,7 @@ class Service:
     store : Store
         Used for reading, on the event loop's thread.
     clock : callable
-        Returns seconds since 1970.
+        Function that returns seconds since 1970.
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
@@ -182,7 +182,7 @@ class Service:
                 return None
 
     async def _take(self, name: str, scope: Scope, receive: Receive) -> Reply:
-        """POST /v1/{id}/reports."""
+        """Answer POST /v1/{id}/reports."""
         post = self._post(name)
         if post is None:
             return NOT_FOUND
@@ -209,7 +209,7 @@ class Service:
         return CLOSED if answer is Refused.CLOSED else _busy(b"nothing was kept\n")
 
     def _door(self, post: Post) -> Opener | Reply:
-        """Return what opens the task's reports, or say why it takes none now."""
+        """Return the opener of the task's reports, or the response that says why it takes none now."""
         state, now, draft = self._state(post), self._clock(), post.task.draft
         if state == "not-yet-open":
             wait = min(draft.opens - now, 86_400)
@@ -220,7 +220,7 @@ class Service:
         return opener if state == "open" and opener else CLOSED
 
     def _forget_key(self, digest: bytes) -> None:
-        """Let the copy in memory go with the key; the timers' thread says so when a task is no longer open."""
+        """Delete the copy of a task's key in memory; called by the timers' thread when a task has closed."""
         post = self._posts.get(to_base64(digest))
         if post is not None:
             post.opener, post.read = None, -1
@@ -250,7 +250,7 @@ class Service:
         return post.state
 
     def _index(self, headers: Headers) -> Reply:
-        """GET /: the open tasks, as a page for a browser and as JSON for a program."""
+        """Answer GET /: the open tasks, as a page for a browser and as JSON for a program."""
         from shuffledp.collection.survey_page import front_page, language_of, wants_html
 
         shown: list[dict[str, Any]] = []
@@ -264,7 +264,7 @@ class Service:
         return Reply(200, page, HTML, self._front)
 
     def _unknown(self, headers: Headers) -> Reply:
-        """Answer an address that names nothing: in words on a page for a browser, in one line for a program."""
+        """Answer a request for an unknown address: a page for a browser, one line for a program."""
         from shuffledp.collection.survey_page import language_of, unknown_page, wants_html
 
         return Reply(404, unknown_page(language_of(headers)), HTML, self._front) if wants_html(headers) else NOT_FOUND
@@ -319,7 +319,7 @@ CLOSED = Reply(410, b"this task takes no more reports\n")
 
 
 def rounded(held: int) -> int:
-    """Round a number of held reports down, so that it does not tell when one person answered."""
+    """Return a number of held reports rounded down, so that it does not show when one person answered."""
     return held // 50 * 50 if held < 10_000 else held // 1000 * 1000
 
 
@@ -348,7 +348,7 @@ def _not_allowed(method: bytes) -> Reply:
 
 
 def _closing(status: int, body: bytes) -> Reply:
-    """Refuse before the body was read: the connection cannot be used again."""
+    """Return a refusal before the body was read, after which the connection cannot be used again."""
     return Reply(status, body, headers=((b"connection", b"close"),))
 
 
@@ -357,7 +357,7 @@ def _busy(body: bytes, *more: tuple[bytes, bytes]) -> Reply:
 
 
 def _content_length(scope: Scope) -> int | None:
-    """Read the one Content-Length of a request; None if it is missing, doubled, no number, or the body is chunked."""
+    """Return the Content-Length of a request; None if it is missing, doubled, no number, or the body is chunked."""
     lengths = [value for name, value in scope["headers"] if name == b"content-length"]
     chunked = any(name == b"transfer-encoding" for name, _ in scope["headers"])
     if chunked or len(lengths) != 1 or not lengths[0].isdigit() or len(lengths[0]) > 12:
@@ -366,30 +366,30 @@ def _content_length(scope: Scope) -> int | None:
 
 
 HEAD_SECONDS = 15.0
-"""Within which request line and headers must have come."""
+"""Number of seconds within which request line and headers must arrive."""
 HEAD_BYTES = 1 << 15
-"""Most bytes of request line and headers."""
+"""Largest number of bytes of request line and headers."""
 MOST_CONNECTIONS = 4096
-"""Connections held at one time, where the system allows as many files."""
+"""Largest number of connections at one time, where the system allows as many files."""
 OWN_FILES = 64
-"""Files that the service needs besides: the store's, the log's, the standard ones."""
+"""Number of files that the service needs besides connections: the store's, the log's, the standard ones."""
 KEEP_ALIVE = 30
 BACKLOG = 1024
 
 
 class Settings(uvicorn.Config):
-    """uvicorn's settings, and the connections from which something is awaited, the one longest waited for first."""
+    """The settings of uvicorn, with the connections that owe us bytes, the longest waiting first."""
 
     most_connections: int
     unfinished: dict[PatientProtocol, None]
 
 
 class HeadTooLarge(Exception):
-    """A head is larger than `HEAD_BYTES`; the parser makes an answer of status 400 of it."""
+    """Error: a request's head exceeds `HEAD_BYTES`; the parser answers it with status 400."""
 
 
 class PatientProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, which closes a connection whose head is slow or endless; uvicorn itself would wait."""
+    """The protocol of uvicorn, extended to close a connection whose head is slow or endless."""
 
     config: Settings
     _timer: asyncio.TimerHandle | None = None
@@ -398,7 +398,7 @@ class PatientProtocol(HttpToolsProtocol):
     _reads_head = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Begin to wait for a head; of too many connections the one longest waited for is closed."""
+        """Wait for a head; if there are too many connections, close the one that has been waiting longest."""
         unfinished = self.config.unfinished
         if len(self.connections) >= self.config.most_connections and unfinished:
             next(iter(unfinished))._give_up()
@@ -408,33 +408,33 @@ class PatientProtocol(HttpToolsProtocol):
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End what waits for this connection."""
+        """Cancel the timers of this connection."""
         self._end_waiting()
         self.config.unfinished.pop(self, None)
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
-        """Begin to count a head."""
+        """Start counting the bytes of a head."""
         self._parsed = 0
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """Count what stands in a head, however few packets it came in."""
+        """Count the bytes of a request line, which may come in the same packet as others."""
         self._count(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count what stands in a head, however few packets it came in."""
+        """Count the bytes of a header, which may come in the same packet as others."""
         self._count(len(name) + len(value))
         super().on_header(name, value)
 
     def on_message_complete(self) -> None:
-        """Wait for this client no longer: it waits for us."""
+        """Stop waiting for this client, which now waits for our answer."""
         self.config.unfinished.pop(self, None)
         super().on_message_complete()
 
     def data_received(self, data: bytes) -> None:
-        """Count what comes before a head is complete."""
+        """Count the bytes that arrive before a head is complete."""
         self._head += len(data)
         super().data_received(data)
         if self._timer is not None and self._head > HEAD_BYTES:
@@ -443,13 +443,13 @@ class PatientProtocol(HttpToolsProtocol):
             self._expect_head()
 
     def on_headers_complete(self) -> None:
-        """End waiting; the body has a time of its own."""
+        """Stop the timer of the head; the body has a timer of its own."""
         self._end_waiting()
         self._reads_head = False
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:
-        """Expect the next head, unless it is here already."""
+        """Wait for the next head, unless it has arrived already."""
         self._reads_head = not self.pipeline
         if not self.transport.is_closing():  # also while pipelined requests wait: perhaps nobody reads the answers
             self.config.unfinished[self] = None
@@ -478,7 +478,7 @@ class PatientProtocol(HttpToolsProtocol):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open the socket of a server.
+    """Return a listening socket.
 
     Parameters
     ----------
@@ -516,7 +516,7 @@ def serve(
     clock: Clock = system_clock,
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
-    """Serve a store until a signal asks to stop; what was taken by then is held and answered first.
+    """Serve a store until a signal asks to stop; requests taken by then are stored and answered first.
 
     Parameters
     ----------
@@ -527,9 +527,9 @@ def serve(
     port : int
         From 0 to 65535; 0 lets the system choose.
     clock : callable
-        Returns seconds since 1970.
+        Function that returns seconds since 1970.
     ready : callable
-        Is given the address once connections are taken.
+        Called with the address once connections are accepted.
 
     Raises
     ------
@@ -549,7 +549,7 @@ def config_of(app: App, most_connections: int = MOST_CONNECTIONS) -> Settings:
     app : App
         From `create_app`.
     most_connections : int
-        Connections held at one time.
+        Largest number of connections at one time.
     """
     config = Settings(
         app,
@@ -568,7 +568,7 @@ def config_of(app: App, most_connections: int = MOST_CONNECTIONS) -> Settings:
 
 
 def allowed_connections() -> int:
-    """Ask the system for as many files as are needed, and return how many of them may be connections."""
+    """Ask the system for as many files as are needed; return how many connections they allow."""
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_CONNECTIONS + OWN_FILES
     if now == resource.RLIM_INFINITY or now >= wanted:

@@ -63,13 +63,13 @@ reports, kind -a counts reports that were refused with the answer byte a (1 to 3
 `stop_at` is exact, also with two servers.
 """
 CODES_MADE = -4
-"""The kind of tally that counts codes."""
+"""Kind, in the table `tally`, of the number of codes that were made."""
 PATIENCE = 10.0
-"""Seconds to wait for another writer."""
+"""Number of seconds to wait for another writer."""
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open a store that is there, or make one of an empty file; an older version is led to the present one.
+    """Open an existing store, or make one in an empty file; an older version is migrated.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def transaction(db: sqlite3.Connection) -> Generator[sqlite3.Connection]:
 
 
 def _until_free(action: Callable[[], object]) -> None:
-    """Repeat what SQLite refuses at once, without waiting, while another process has the file locked."""
+    """Repeat an action that SQLite refuses at once, without waiting, while another process holds a lock."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
@@ -164,11 +164,11 @@ def _until_free(action: Callable[[], object]) -> None:
 
 SUFFIX = ".ended"
 GONE = ("deleted", "destroyed")
-"""States in which nothing of a collection is left."""
+"""States of a task without any data left."""
 
 
 def marks_of(store: Path, name: str) -> tuple[Path, Path]:
-    """Return the places of a task's two marks.
+    """Return the paths of a task's two marks, which say that it has ended.
 
     Parameters
     ----------
@@ -181,14 +181,14 @@ def marks_of(store: Path, name: str) -> tuple[Path, Path]:
 
 
 def found_mark(store: Path, name: str, state: str) -> Path | None:
-    """Return the file that says that a task has ended although the store says otherwise, or None.
+    """Return the file that marks a task as ended, contrary to the store; None if there is none.
 
     Parameters
     ----------
     store, name
         As for `marks_of`.
     state : str
-        What the store says: an ``"open"`` task has no mark and no batch, and one that is ``"closing"`` was not
+        State in the store: an ``"open"`` task has no mark and no batch, and one that is ``"closing"`` was not
         destroyed or deleted. Any other state contradicts no mark.
     """
     marks = [place for place in marks_of(store, name) if place.exists()]
@@ -199,14 +199,14 @@ def found_mark(store: Path, name: str, state: str) -> Path | None:
 
 
 def set_marks(store: Path, name: str, state: str, day: str) -> None:
-    """Set the marks of a task, on disk when this returns.
+    """Write the marks of a task to disk.
 
     Parameters
     ----------
     store, name
         As for `marks_of`.
     state : str
-        How it ended: ``"closed"``, ``"deleted"`` or ``"destroyed"``.
+        How the task ended: ``"closed"``, ``"deleted"`` or ``"destroyed"``.
     day : str
         Such as ``"2030-01-31"``.
     """
@@ -223,7 +223,7 @@ def set_marks(store: Path, name: str, state: str, day: str) -> None:
 
 
 def _says(mark: Path) -> str:
-    """Return how a mark begins; it is short, whatever somebody has put in its place."""
+    """Return the first 64 characters of a mark."""
     with open(mark, encoding="utf-8", errors="replace") as file:
         return file.read(64)
 
@@ -236,41 +236,41 @@ def _says(mark: Path) -> str:
 # than two minutes, the clock was set, and the timers of all tasks wait (`IN_DOUBT`). Reports are taken meanwhile.
 
 Clock = Callable[[], int]
-"""Returns seconds since 1970."""
+"""Function that returns seconds since 1970."""
 
 DAY = 86_400
 GRACE = 7 * DAY
-"""Seconds of running time between `expires` and the destruction of a collection with too few people."""
+"""Running time, in seconds, between `expires` and the destruction of a collection with too few people."""
 
 Steady = Callable[[], float]
-"""Returns seconds since some point, and is never set."""
+"""Function that returns seconds since some fixed point, from a clock that is never set."""
 STEP = 120
-"""Seconds by which clock and steady time may part: more than a correction over the network, less than any harm."""
+"""Tolerance, in seconds, between clock and steady time: more than a correction over the network, less than any harm."""
 IN_DOUBT = -DAY - 1
-"""Stored as the last tick, this makes timers wait whatever the clock says, and whichever process looks at it."""
+"""Last tick that makes timers wait in every process, whatever the clock says."""
 
 Action = Literal["close", "destroy", "delete"]
 
 
 def system_clock() -> int:
-    """Read the machine's clock: whole seconds since 1970."""
+    """Return the time of the machine's clock, in whole seconds since 1970."""
     return int(time.time())
 
 
 def system_steady() -> float:
-    """Read seconds since the machine started; where the system counts them, those asleep are among them."""
+    """Return the seconds since the machine started, including those asleep if the system counts them."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Watch:
-    """Notices that a clock was set.
+    """A detector of changes of the clock.
 
     Parameters
     ----------
     clock : callable
-        Returns seconds since 1970.
+        Function that returns seconds since 1970.
     steady : callable, optional
-        What it is compared with; the system's steady time for the system's clock, and nothing for any other clock.
+        Steady time to compare it with; by default the system's for the system's clock, and none for any other clock.
     """
 
     def __init__(self, clock: Clock, steady: Steady | None = None) -> None:
@@ -279,37 +279,37 @@ class Watch:
         self.accept(clock())
 
     def jumped(self, now: int) -> bool:
-        """Tell whether the clock, which says `now`, was set since the last `accept`."""
+        """Return whether the clock, which says `now`, was set since the last `accept`."""
         return self._steady is not None and abs(now - self._steady() - self._apart) > STEP
 
     def accept(self, now: int) -> None:
-        """Compare with the clock as it is now; the caller has noted the jump."""
+        """Take the clock's time `now` as right from here on; the caller has noted the jump."""
         if self._steady is not None:
             self._apart = now - self._steady()
 
 
 def is_trusted(now: int, tick: int) -> bool:
-    """Tell whether timers may act: the clock stands at the last tick or at most a day after it."""
+    """Return whether timers may act: the clock is at the last tick or at most a day after it."""
     return 0 <= now - tick <= DAY
 
 
 def due(state: str, draft: Draft, held: int, now: int, since: int, ran: int) -> Action | None:
-    """Say what a trusted clock asks for.
+    """Return the action that is due at a time.
 
     Parameters
     ----------
     state : str
         State of the task.
     draft : Draft
-        Its times and `at_least`.
+        Draft of the task, with its times and `at_least`.
     held : int
-        Reports held.
+        Number of reports held.
     now : int
         Seconds since 1970, from a trusted clock.
     since : int
-        When the state was entered, seconds since 1970.
+        Time at which the state was entered, seconds since 1970.
     ran : int
-        Seconds that the service has run since `expires`.
+        Number of seconds that the service has run since `expires`.
 
     Returns
     -------
@@ -326,14 +326,14 @@ def due(state: str, draft: Draft, held: int, now: int, since: int, ran: int) -> 
 
 
 SHORT_PATIENCE = 0.2
-"""Seconds a checkpoint waits for readers, during which it holds up writers."""
+"""Number of seconds that a checkpoint waits for readers, during which it blocks writers."""
 CHUNK = 10_000
 _COLUMNS = "id, posted, state, reason, tick, since, ran, notice, floor"
 
 
 @dataclass(frozen=True)
 class TaskRow:
-    """What the store knows about a task, its reports apart.
+    """The store's record of a task, without its reports.
 
     Parameters
     ----------
@@ -345,13 +345,13 @@ class TaskRow:
         "open", "closing", "released", "deleted", "destroyed", or "restored": open or closing by the store, which was
         put back from a copy, and ended by a mark outside it.
     reason : str or None
-        Why it was destroyed.
+        Reason of its destruction.
     tick, since : int
-        When its timers last looked at the clock, and when it entered its state: seconds since 1970.
+        Times at which its timers last looked at the clock, and at which it entered its state: seconds since 1970.
     ran : int
-        Seconds that the service has run since the task expired.
+        Number of seconds that the service has run since the task expired.
     notice : bytes or None
-        Of a later deadline, signed (`notice.Notice`).
+        Signed notice of a later deadline (`notice.Notice`).
     floor : tuple of float
         Certified central epsilon per level, as of posting.
     """
@@ -405,23 +405,23 @@ class Store:
             raise InvalidInput(f"the store {self.path} cannot be used ({error}); {advice}") from None
 
     def set_aside(self) -> None:
-        """Take no reports for a task, and close it no more, that has ended by a mark outside this file."""
+        """Stop taking reports for every task that has ended by a mark outside this file, and never close it again."""
         for task, state in self._db.execute("SELECT id, state FROM task").fetchall():
             if self.found_mark(task, state) is not None:
                 with self.writing() as db:  # another process may have gone on: then the state is another one
                     db.execute("UPDATE task SET state = 'restored' WHERE id = ? AND state = ?", (task, state))
 
     def found_mark(self, task: bytes, state: str) -> Path | None:
-        """Return the file outside the store that says that a task in this state has ended, or None."""
+        """Return the file outside the store that marks a task in this state as ended, or None."""
         return found_mark(self.path, to_base64(task), state)
 
     def writing(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
-        """Open one transaction that writes: committed to disk when the block ends well, else undone.
+        """Open one writing transaction: committed to disk if the block ends without an error, else undone.
 
         Raises
         ------
         sqlite3.Error
-            If it cannot be committed: nothing of it was kept.
+            If it cannot be committed: nothing of it was stored.
         """
         return transaction(self._db)
 
@@ -431,7 +431,7 @@ class Store:
 
     @property
     def outbox(self) -> Path:
-        """The folder of finished batches, made at first use."""
+        """The folder of finished batches, created at first use."""
         folder = self.path.parent / "outbox"
         folder.mkdir(mode=0o700, exist_ok=True)
         return folder
@@ -442,7 +442,7 @@ class Store:
         Raises
         ------
         InvalidInput
-            If the file is there and holds no key.
+            If the file exists and holds no key.
         """
         path = self.path.with_name("shuffler.key")
         if not path.exists():
@@ -460,12 +460,12 @@ class Store:
         return key
 
     def post(self, task: PostedTask, key: bytes, floor: Sequence[float], now: int) -> None:
-        """Take a task in and open it.
+        """Store a task and open it.
 
         Parameters
         ----------
         task : PostedTask
-            Signed by this shuffler.
+            Task signed by this shuffler.
         key : bytes
             Private HPKE key that belongs to `task.shuffler_key`, 32 bytes.
         floor : sequence of float
@@ -488,7 +488,7 @@ class Store:
             )
 
     def add_codes(self, task: bytes, hashes: Iterable[bytes]) -> None:
-        """Admit one-time codes to an open task.
+        """Add one-time codes to an open task.
 
         Parameters
         ----------
@@ -512,16 +512,16 @@ class Store:
             db.execute(sql, (task, CODES_MADE, made))
 
     def extend(self, task: PostedTask, closes: int, expires: int | None, now: int) -> Notice:
-        """Move a task's end later, by a signed notice; the task's bytes stay.
+        """Move a task's end later by a signed notice, and return the notice; the task's bytes stay.
 
         Parameters
         ----------
         task : PostedTask
             An open task of this store.
         closes : int
-            When it is to close, seconds since 1970; later than it does now.
+            New closing time, seconds since 1970; later than the present one.
         expires : int, optional
-            When it is to expire; by default as now, or when it closes if that is later.
+            New time of expiry; by default the present one, or the closing time if that is later.
         now : int
             Seconds since 1970.
 
@@ -556,16 +556,16 @@ class Store:
         return rows[0][0] if rows else None
 
     def task(self, digest: bytes) -> TaskRow | None:
-        """Return what is known about a task, or None."""
+        """Return the record of a task, or None."""
         row = self._db.execute(f"SELECT {_COLUMNS} FROM task WHERE id = ?", (digest,)).fetchall()
         return _row(row[0]) if row else None
 
     def tasks(self) -> list[TaskRow]:
-        """Return all tasks of the store."""
+        """Return the records of all tasks of the store."""
         return [_row(row) for row in self._db.execute(f"SELECT {_COLUMNS} FROM task ORDER BY id").fetchall()]
 
     def state(self, task: bytes) -> tuple[str, int]:
-        """Return state and tick of a known task: what is asked for every request."""
+        """Return state and tick of a known task, which every request needs."""
         return self._db.execute("SELECT state, tick FROM task WHERE id = ?", (task,)).fetchall()[0]
 
     def key(self, task: bytes, *states: str) -> bytes | None:
@@ -579,7 +579,7 @@ class Store:
         return rows[0][0] if rows else None
 
     def tally(self, task: bytes) -> dict[int, int]:
-        """Count by kind: held reports by level (0, 1, ...), refused ones by answer byte (-1, -2, -3)."""
+        """Return counts by kind: held reports by level (0, 1, ...), refused ones by answer byte (-1, -2, -3)."""
         sql = "SELECT kind, number FROM tally WHERE task = ? AND kind != ?"
         return dict(self._db.execute(sql, (task, CODES_MADE)).fetchall())
 
@@ -588,13 +588,16 @@ class Store:
         return sum(number for kind, number in self.tally(task).items() if kind >= 0)
 
     def invited(self, task: bytes) -> int:
-        """Return how many codes were made for a task, used ones and those deleted with it included."""
+        """Return the number of codes made for a task, including used ones and those deleted with it."""
         sql = "SELECT number FROM tally WHERE task = ? AND kind = ?"
         rows = self._db.execute(sql, (task, CODES_MADE)).fetchall()
         return rows[0][0] if rows else 0
 
     def reports(self, task: bytes) -> Iterator[tuple[bytes, int, bytes]]:
-        """Yield digest, level and inner messages of every report, by digest; no statement stays open in between."""
+        """Yield digest, level and inner messages of every report, ordered by digest.
+
+        No statement stays open in between.
+        """
         after = b""
         while rows := self._db.execute(
             "SELECT digest, level, inners FROM report WHERE task = ? AND digest > ? ORDER BY digest LIMIT ?",
@@ -604,14 +607,14 @@ class Store:
             after = rows[-1][0]
 
     def dummies(self, task: bytes, question: int) -> list[bytes]:
-        """Return the sealed dummies of a question; all are there while the task is closing, and perhaps some before."""
+        """Return the sealed dummies of a question: all of them while the task is closing, perhaps some before."""
         rows = self._db.execute("SELECT sealed FROM dummy WHERE task = ? AND question = ?", (task, question)).fetchall()
         return [sealed for (sealed,) in rows]
 
     def drop_dummies(self, task: bytes, most: int) -> int:
-        """Delete up to `most` dummies of a task that is still open; return how many there were.
+        """Delete up to `most` dummies of a task that is still open; return the number deleted.
 
-        Dummies of a task that is closing stay: they may stand in a batch that somebody has read.
+        Dummies of a task that is closing stay: a batch with them may already have been read.
         """
         sql = (
             "DELETE FROM dummy WHERE rowid IN (SELECT dummy.rowid FROM dummy JOIN task ON task.id = dummy.task "
@@ -621,7 +624,7 @@ class Store:
             return db.execute(sql, (task, most)).rowcount
 
     def publish(self, task: bytes, release: bytes) -> None:
-        """Serve a release from now on; the caller has checked its signature.
+        """Store a release to be served from now on; the caller has checked its signature.
 
         Raises
         ------
@@ -638,7 +641,7 @@ class Store:
                 )
 
     def tick(self, task: bytes, now: int, *, day: int, expired: bool, longest: int) -> bool:
-        """Store that the timers looked at the clock; False, and nothing is stored, if the clock has jumped.
+        """Store the time of the timers' look at the clock; return False, and store nothing, if the clock has jumped.
 
         Parameters
         ----------
@@ -647,11 +650,11 @@ class Store:
         now : int
             Seconds since 1970.
         day : int
-            Seconds beyond which a step of the clock is a jump.
+            Number of seconds beyond which a step of the clock is a jump.
         expired : bool
             Whether running time is to be counted.
         longest : int
-            Most seconds of running time that one tick can count.
+            Largest number of seconds of running time that one tick can count.
         """
         with self.writing() as db:
             done = db.execute(
@@ -663,17 +666,17 @@ class Store:
             return done.rowcount == 1
 
     def doubt_clock(self) -> None:
-        """Make the timers of all tasks wait for `confirm_clock`: the clock was set."""
+        """Make the timers of all tasks wait for `confirm_clock`, because the clock was set."""
         with self.writing() as db:
             db.execute("UPDATE task SET tick = ?", (IN_DOUBT,))
 
     def confirm_clock(self, now: int) -> None:
-        """Set the last tick of all tasks to now: an operator says that the clock is right."""
+        """Set the last tick of all tasks to `now`, because an operator says that the clock is right."""
         with self.writing() as db:
             db.execute("UPDATE task SET tick = ?", (now,))
 
     def checkpoint(self) -> bool:
-        """Empty the write-ahead log; False if a reader or writer is in the way: then deleted bytes are still there."""
+        """Empty the write-ahead log; return False if a reader or writer prevents it, so that deleted bytes remain."""
         self._db.execute(f"PRAGMA busy_timeout={int(SHORT_PATIENCE * 1000)}").fetchone()
         try:
             return self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
@@ -683,7 +686,7 @@ class Store:
             self._db.execute(f"PRAGMA busy_timeout={int(PATIENCE * 1000)}").fetchone()
 
     def rebuild(self) -> bool:
-        """Write the file anew, in the order of the keys and without stale copies of rows; False if it must wait."""
+        """Rewrite the file in the order of the keys and without stale copies of rows; return False if it must wait."""
         try:
             self._db.execute("VACUUM")
         except sqlite3.OperationalError:  # another writer, or no room for a second copy
@@ -692,7 +695,7 @@ class Store:
 
 
 class Tidying:
-    """The way to a file without deleted rows and order of arrival: rebuild once, empty the log until it is done.
+    """The removal of deleted rows and of the order of arrival: one rebuild, then emptying the log until it succeeds.
 
     Parameters
     ----------
@@ -705,11 +708,11 @@ class Tidying:
         self.is_due = True
 
     def again(self) -> None:
-        """Note that rows came or went."""
+        """Record that rows were added or deleted, so that tidying is due again."""
         self._rebuilt, self.is_due = False, True
 
     def step(self) -> bool:
-        """Do what is left; True when it is done, False if something is in the way and it must be tried again."""
+        """Do what is left; return True when it is done, False if it must be tried again."""
         self._rebuilt = self._rebuilt or self._store.rebuild()
         self.is_due = not (self._store.checkpoint() and self._rebuilt)
         return not self.is_due

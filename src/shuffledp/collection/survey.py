@@ -1,4 +1,4 @@
-"""From an organizer's survey.toml to a draft; the dummies that the promises need are computed, nobody types them."""
+"""From an organizer's survey.toml to a draft, with the dummies that the promises need computed."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _COPIED = ("organizer", "contact", "privacy_notice", "operated_by", "delta", "at
 LONGEST_SURVEY = 1 << 20
 _DEFAULTS = {"at_least": 100, "stop_at": 100_000, "retention_days": 30, "admission": "codes", "delta": 1e-6}
 NO_ANSWER = {"en": "no answer", "de": "keine Angabe", "fr": "sans réponse"}
-"""What an optional question offers besides its answers, unless the survey says it in other words."""
+"""Default words of the additional choice of an optional question, by language."""
 NAMES = {
     "careful": {"en": "careful", "de": "vorsichtig", "fr": "prudent"},
     "usual": {"en": "usual", "de": "üblich", "fr": "habituel"},
     "open": {"en": "open", "de": "offen", "fr": "ouvert"},
 }
-"""Names of the levels that the planner makes."""
+"""Names of the levels that the planner makes, by language."""
 LARGEST_OFFERED = 8.0
 """Largest local budget that a survey may offer."""
 _WAYS = {
@@ -49,12 +49,12 @@ _WAYS = {
     "list the answers as choices, or up to 1,000 known words as words",
     "groups": "groups stand at the top of the survey, as [groups] with Kitchen = 40",
 }
-"""What is not asked for, and what to do instead."""
+"""Keys that surveys elsewhere use, each with the way in which it is done here."""
 _TIMES = ("opens", "closes", "expires")
 
 
 def draft_of_survey(data: bytes, key: AnalyzerKey, group: SurveyGroup | None = None) -> Draft:
-    """Turn a survey into a draft.
+    """Return the draft of a survey.
 
     Parameters
     ----------
@@ -74,12 +74,12 @@ def draft_of_survey(data: bytes, key: AnalyzerKey, group: SurveyGroup | None = N
     Returns
     -------
     Draft
-        With draws, dummies and crowds computed.
+        The draft, with draws, dummies and crowds computed.
 
     Raises
     ------
     InvalidInput
-        If the survey is not as it must be, no dummies can keep its promises, or what it wants cannot be had.
+        If the survey is malformed, no dummies can keep its promises, or a wanted half-width cannot be reached.
     """
     fields = Fields(_DEFAULTS | _toml(data), "the survey")
     language = fields.line("language") if fields.has("language") else "en"
@@ -133,7 +133,7 @@ def survey_groups(data: bytes) -> tuple[SurveyGroup, ...]:
     Raises
     ------
     InvalidInput
-        If they are not as they must be, anybody may answer without a code, or a group is too small for ``at_least``.
+        If they are malformed, anybody may answer without a code, or a group is too small for ``at_least``.
     """
     fields = Fields(_DEFAULTS | _toml(data), "the survey")
     if not fields.has("groups"):
@@ -155,7 +155,7 @@ def survey_groups(data: bytes) -> tuple[SurveyGroup, ...]:
 
 
 def _title_of_group(title: object, group: SurveyGroup) -> object:
-    """Put a group's name behind the title, in every language of the title."""
+    """Return the title followed by a group's name, in every language of the title."""
     if not isinstance(title, dict) or any(not isinstance(text, str) for text in title.values()):
         return title  # a draft refuses it
     if len(group.name) == 1:  # a name is often the same in all languages
@@ -169,7 +169,7 @@ def _title_of_group(title: object, group: SurveyGroup) -> object:
 
 
 def _plan_for(levels: list[dict[str, Any]], people: int) -> None:
-    """Share out a group's people to the levels as the survey plans all of them."""
+    """Set the planned people of each level to a group's people, in the survey's proportions."""
     total = sum(level["planned"] for level in levels)
     shares = [level["planned"] / total if total else 1.0 / len(levels) for level in levels]
     for level, share in zip(levels, shares, strict=True):
@@ -184,25 +184,26 @@ def request_of_survey(
     wanted: float | None = None,
     shufflers: int = 1,
 ) -> Request:
-    """Read what a survey is planned for; no key is needed, nor who runs what, nor when.
+    """Return a survey's inputs for the planner; no keys, operators or times are needed.
 
     Parameters
     ----------
     data : bytes
         TOML: questions, and optionally people, promise, wanted, delta, levels, admission and language.
     people : int, optional
-        How many are expected; the survey's `people`, those of its smallest group, or the planned people of its levels.
+        Number expected; default: the survey's `people`, those of its smallest group, or the planned people of its
+        levels.
     promise : float, optional
         Central epsilon over all questions; the survey's, or 1 up to three questions and 2 beyond.
     wanted : float, optional
         Half-width in percentage points, or per cent of a number's range.
     shufflers : int
-        How many shufflers add dummies.
+        Number of shufflers that add dummies.
 
     Raises
     ------
     InvalidInput
-        If the survey is not as it must be, or nothing says how many people are expected.
+        If the survey is malformed, or nothing states how many people are expected.
     """
     fields = Fields(_DEFAULTS | _toml(data), "the survey")
     language = fields.line("language") if fields.has("language") else "en"
@@ -224,7 +225,7 @@ def request_of_survey(
 
 
 def has_levels(data: bytes) -> bool:
-    """Whether a survey states its levels itself; else the planner makes them."""
+    """Return whether a survey states its levels itself; otherwise the planner makes them."""
     return "levels" in _toml(data)
 
 
@@ -237,7 +238,7 @@ def _toml(data: bytes) -> dict[str, Any]:
 
 
 def _wishes(fields: Fields) -> dict[str, Any]:
-    """Take what only the planner reads."""
+    """Read the fields that only the planner uses."""
     found: dict[str, Any] = {}
     if fields.has("people"):
         found["people"] = fields.whole("people", 1, MOST_PEOPLE)
@@ -256,7 +257,7 @@ def _request(
     budgets: tuple[float, ...],
     shufflers: int = 1,
 ) -> Request:
-    """Put together what is planned for; promise and people have defaults or are asked for."""
+    """Return the planner's inputs; promise and people have defaults or are required."""
     if "people" not in wishes:
         raise InvalidInput(
             "the survey has no levels, so it must say how many people are expected: write people = 500, or levels with "
@@ -280,12 +281,12 @@ def _request(
 
 
 def _first(text: object) -> str:
-    """Return the first language's text, whatever is wrong with it: a draft checks texts."""
+    """Return the text in its first language, without checking it, which the draft does."""
     return str(next(iter(text.values()), "")) if isinstance(text, dict) else str(text)
 
 
 def _default_levels(request: Request, document: dict[str, Any], accepted: bool) -> list[dict[str, Any]]:
-    """Return the levels of a survey that states none: a fifth of the people is expected at either end."""
+    """Return the levels of a survey that states none, with a fifth of the people expected at either end."""
     hands = document["operated_by"]
     apart = isinstance(hands, dict) and not same_hand(str(hands.get("analyzer", "")), str(hands.get("shuffler", "")))
     offered = OFFERED if accepted and apart else OFFERED[:2]
@@ -297,7 +298,7 @@ def _default_levels(request: Request, document: dict[str, Any], accepted: bool) 
 
 
 def _levels_of(levels: Iterable[tuple[str, float, int]], promise: float, title: object) -> list[dict[str, Any]]:
-    """Write levels of known names under one promise, in the languages of the title."""
+    """Return levels of known names under one promise as objects, in the languages of the title."""
     languages = list(title) if isinstance(title, dict) else ["en"]
     return [
         {
@@ -312,7 +313,7 @@ def _levels_of(levels: Iterable[tuple[str, float, int]], promise: float, title: 
 
 
 def _planned_levels(plan: CollectionPlan, title: object) -> list[dict[str, Any]]:
-    """Return the levels that a survey that wants a precision offers; refuse what cannot be had."""
+    """Return the levels of a survey with a wanted half-width; refuse one that cannot be reached."""
     for choice in plan.choices:
         if choice.cannot:
             raise InvalidInput(f"{choice.question.text}: {choice.cannot} Nothing was written")
@@ -320,14 +321,14 @@ def _planned_levels(plan: CollectionPlan, title: object) -> list[dict[str, Any]]
 
 
 def check_budgets(draft: Draft, *, accept_one_shuffler: bool) -> None:
-    """Raise InvalidInput if a draft asks people to give up more of their local budget than a survey may.
+    """Refuse a draft whose local budgets are larger than a survey may have.
 
     Parameters
     ----------
     draft : Draft
-        What is asked.
+        The draft.
     accept_one_shuffler : bool
-        Whether the organizer has accepted that one hand alone stands between an answer and the analyzer.
+        Whether the organizer accepts that a single shuffler stands between an answer and the analyzer.
     """
     budgets = [level.epsilon0 for level in draft.levels]
     most = budgets[-1]
@@ -354,7 +355,7 @@ def check_budgets(draft: Draft, *, accept_one_shuffler: bool) -> None:
 
 
 def _with_dummies(document: dict[str, Any], accept_one_shuffler: bool) -> Draft:
-    """Fill in what follows from the promises: draws, dummies, crowds."""
+    """Return the draft with what follows from the promises: draws, dummies, crowds."""
     for level in document["levels"]:
         epsilon0 = Fields(level, "the survey, levels").number("epsilon0", 1e-3, 30.0)
         level["draw"] = [str(Family(q["family"], _records(q)).threshold(epsilon0)) for q in document["questions"]]
@@ -383,11 +384,11 @@ _KINDS = {
     "table": ("rows", "columns"),
     "list": ("words",),
 }
-"""What each kind of question is written with; the keys say which it is."""
+"""Keys of each kind of question, by which its kind is recognised."""
 
 
 def _questions(fields: Fields, language: str) -> list[dict[str, Any]]:
-    """Take all questions; those that may be left out get the words for it."""
+    """Read all questions; optional ones get the words for "no answer"."""
     words = _texts(fields.take("no_answer"), language) if fields.has("no_answer") else NO_ANSWER
     return [_question(entry, language, words) for entry in fields.list_of("questions", 1, 32)]
 
@@ -418,10 +419,10 @@ def _question(entry: object, language: str, no_answer: object) -> dict[str, Any]
 
 
 def _made_optional(asked: dict[str, Any], no_answer: object, what: str) -> dict[str, Any]:
-    """Return a question's answers with one more that says "no answer": a report is never left out, so none tells.
+    """Return a question's answers with the additional choice "no answer", so that a report is never left out.
 
-    A report that is absent would show, to the shuffler and by the number of rows to the analyzer, that its person did
-    not answer; a stated category is randomized like every other answer and hides among the dummies.
+    A missing report would show, to the shuffler and by the number of rows to the analyzer, that its person did not
+    answer; a stated category is randomized like every other answer and hides among the dummies.
     """
     if asked["kind"] == "number":
         raise InvalidInput(
@@ -441,14 +442,14 @@ def _made_optional(asked: dict[str, Any], no_answer: object, what: str) -> dict[
 
 
 def _one_line(value: object) -> object:
-    """Join the lines of a longer text."""
+    """Return a text with its lines joined."""
     if isinstance(value, dict):
         return {name: _one_line(text) for name, text in value.items()}
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
 def _check_number(fields: Fields, key: str, most: int) -> None:
-    """Refuse too many answers by their number, and say what would do."""
+    """Refuse too many answers, with advice on what to do instead."""
     given = fields.peek(key)
     if isinstance(given, list) and len(given) > most:
         raise InvalidInput(
@@ -463,7 +464,7 @@ _FEWER = {
     "rows": "join some of them, or ask two questions",
     "columns": "join some of them, or ask two questions",
 }
-"""What would do in the place of too many answers, by the key."""
+"""Advice for too many answers, by key."""
 _MOST = {
     "choice": MOST_CHOICES,
     "scale": MOST_CHOICES,
@@ -474,7 +475,7 @@ _MOST = {
 
 
 def _family(asked: dict[str, Any], family: str, what: str) -> str:
-    """Return the family that a question names or, of a number, may leave open."""
+    """Return the family that a question names or, if it names none, the default of its kind."""
     if asked["kind"] == "number":
         return {"one-bit": "bits:1"}.get(family, family)
     records = _records(asked)
@@ -487,7 +488,7 @@ def _family(asked: dict[str, Any], family: str, what: str) -> str:
 
 
 def _version(questions: list[dict[str, Any]]) -> int:
-    """Return the task's version: ball dummies serve all families but ``hadamard:K``, which only version 1 has."""
+    """Return the task's version: 2, or 1 for the family ``hadamard:K``, which ball dummies do not serve."""
     if not any(question["family"].startswith("hadamard") for question in questions):
         return 2
     for question in questions:
@@ -505,7 +506,7 @@ def _version(questions: list[dict[str, Any]]) -> int:
 
 
 def _fitted(questions: list[dict[str, Any]], levels: list[dict[str, Any]], version: int) -> list[dict[str, Any]]:
-    """Complete questions as a draft of that version has them; B of a number follows from the planned levels."""
+    """Return the questions completed as a draft of that version has them; B of a number follows from the levels."""
     found: list[dict[str, Any]] = []
     for question in questions:
         asked = dict(question)
@@ -519,7 +520,7 @@ def _fitted(questions: list[dict[str, Any]], levels: list[dict[str, Any]], versi
 
 
 def best_bits(question: dict[str, Any], levels: list[dict[str, Any]]) -> int:
-    """Return the B of ``bits:B`` with the least noise of the planned people; never more than the number's steps."""
+    """Return the B of ``bits:B`` with the least noise for the planned people, at most the number of steps."""
     steps = (question["high"] - question["low"]) / question["step"] if question["step"] else 1.0
     most = int(min(max(steps, 1.0), MOST_BITS)) if math.isfinite(steps) else 1
     budgets = [Fields(level, "the survey, levels").number("epsilon0", 1e-3, LARGEST_EPSILON0) for level in levels]
@@ -544,7 +545,7 @@ def _level(entry: object, language: str) -> dict[str, Any]:
 
 
 def _taken(fields: Fields, name: str) -> Any:
-    """Take a value of the whole survey."""
+    """Read a field of the whole survey."""
     _explain(fields)
     if name == "organizer" and fields.has("organiser") and not fields.has("organizer"):
         return fields.take("organiser")
@@ -552,7 +553,7 @@ def _taken(fields: Fields, name: str) -> Any:
 
 
 def _fields_of(entry: object, kind: str, named_by: str) -> Fields:
-    """Read a question or a level, which messages call by its own words."""
+    """Return the fields of a question or a level, which messages call by its own words."""
     values = entry if isinstance(entry, dict) else {}
     words = values.get(named_by)
     first = next(iter(words.values()), None) if isinstance(words, dict) else words
@@ -562,7 +563,7 @@ def _fields_of(entry: object, kind: str, named_by: str) -> Fields:
 
 
 def _explain(fields: Fields) -> None:
-    """Refuse what people who know other surveys write, and say how it is asked for here."""
+    """Refuse keys that surveys elsewhere use, with the way in which it is done here."""
     for key in fields.names():
         if key in _WAYS:
             raise InvalidInput(f"{fields.what}: there is no {key}; {_WAYS[key]}")
@@ -575,7 +576,7 @@ def _records(question: dict[str, Any]) -> int:
 
 
 def _texts(value: object, language: str) -> object:
-    """Put a text without a language under the survey's language."""
+    """Return a text without a language as one in the survey's language."""
     return {language: value} if isinstance(value, str) else value
 
 

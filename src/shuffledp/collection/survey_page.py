@@ -40,7 +40,7 @@ SCRIPTS = (
     "outcome",
     "survey",
 )
-"""The modules, each after those it imports."""
+"""Names of the JavaScript modules, each after those it imports."""
 LANGUAGES = ("en", "de", "fr")
 
 _IMPORT = re.compile(r'^import \{ (\w+(?:, \w+)*) \} from "\./(\w+)\.js";$', re.MULTILINE)
@@ -49,7 +49,7 @@ _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+")
 
 
 def survey_page() -> bytes:
-    """Return the page that the shuffler serves for every task: the same bytes whatever the task.
+    """Return the page that the shuffler serves for every task, with the same bytes for all tasks.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def survey_page() -> bytes:
 
 
 def content_security_policy() -> str:
-    """Return the value of the Content-Security-Policy header of `survey_page`.
+    """Return the Content-Security-Policy header of `survey_page`.
 
     Nothing may be loaded, and only the one script and the one style sheet of the page may run, by their hashes.
 
@@ -78,7 +78,7 @@ def content_security_policy() -> str:
 
 
 def page_for(task: PostedTask, server: str) -> bytes:
-    """Return one file for one task, to be served by another host than the shuffler's.
+    """Return a page for one task as a single file, to be served by a host other than the shuffler's.
 
     It holds the posted task itself, and its policy allows no connection but to `server`.
 
@@ -105,7 +105,7 @@ def page_for(task: PostedTask, server: str) -> bytes:
 
 @cache
 def modules() -> Mapping[str, str]:
-    """Return every module of the page as JavaScript, by its name; the words of the page are one of them."""
+    """Return every module of the page as JavaScript, by its name, including the module of the page's words."""
     folder = files("shuffledp.collection") / "page"
     found = {name: (folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS if name != "words"}
     words = {language: json.loads((folder / f"{language}.json").read_text(encoding="utf-8")) for language in LANGUAGES}
@@ -115,7 +115,7 @@ def modules() -> Mapping[str, str]:
 
 
 def in_scope(name: str, source: str) -> str:
-    """Write a module as a function that runs at once and returns what the module exports."""
+    """Return a module as a function that runs at once and returns the module's exports."""
     exported = [match[2] for match in _EXPORT.finditer(source)]
     body = _EXPORT.sub(r"\1 \2", _IMPORT.sub(r"const { \1 } = modules.\2;", source))
     if re.search(r"^(import|export)\b", body, re.MULTILINE):
@@ -151,21 +151,21 @@ def _policy(server: str) -> str:
 
 
 def hash_of(text: str) -> str:
-    """Return the source of a policy that lets one inline script or style run: its SHA-256."""
+    """Return the policy source, with its SHA-256, that lets one inline script or style run."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _literal(value: object) -> str:
-    """Write JSON that may stand in a script: no ``</`` ends it early."""
+    """Return JSON that may be embedded in a script, in which no ``</`` ends it early."""
     return json.dumps(value, ensure_ascii=False, indent=1).replace("</", "<\\/")
 
 
 LONGEST_HEADER = 200
-"""Bytes read of a header that names languages or kinds of documents."""
+"""Largest number of bytes read from a header that names languages or kinds of documents."""
 
 
 def wants_html(headers: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Tell whether whoever asks is a browser: its Accept header names HTML.
+    """Return whether the client is a browser: its Accept header names HTML.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def wants_html(headers: Sequence[tuple[bytes, bytes]]) -> bool:
 
 
 def language_of(headers: Sequence[tuple[bytes, bytes]]) -> str:
-    """Choose the first language of the Accept-Language header that the pages speak, else English.
+    """Return the first language of the Accept-Language header in which the pages exist, else English.
 
     Examples
     --------
@@ -189,14 +189,14 @@ def language_of(headers: Sequence[tuple[bytes, bytes]]) -> str:
 
 
 def front_page(tasks: Sequence[tuple[str, Mapping[str, str]]], language: str) -> bytes:
-    """Write the page that lists the open surveys.
+    """Return the page that lists the open surveys.
 
     Parameters
     ----------
     tasks : sequence of (str, mapping)
         Name and titles by language of every open task.
     language : {"en", "de", "fr"}
-        Of the page; a title comes in it if the task has it.
+        Language of the page; a title is in it if the task has it.
 
     Returns
     -------
@@ -214,12 +214,12 @@ def front_page(tasks: Sequence[tuple[str, Mapping[str, str]]], language: str) ->
 
 
 def unknown_page(language: str) -> bytes:
-    """Write the page for an address that names nothing.
+    """Return the page for an address that names nothing.
 
     Parameters
     ----------
     language : {"en", "de", "fr"}
-        Of the page.
+        Language of the page.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def unknown_page(language: str) -> bytes:
 
 @cache
 def front_policy() -> str:
-    """Return the value of the Content-Security-Policy header of both pages: one style sheet, and nothing else."""
+    """Return the Content-Security-Policy header of both pages, which allows one style sheet and nothing else."""
     return (
         f"default-src 'none'; style-src {hash_of(_style())}; base-uri 'none'; form-action 'none'; "
         "frame-ancestors 'none'"
@@ -250,7 +250,7 @@ def _front_page(language: str, title: str, body: str) -> bytes:
 
 
 def _title(titles: Mapping[str, str], language: str) -> tuple[str, str]:
-    """Return a task's title and the language that it is in."""
+    """Return a task's title and its language."""
     spoken = language if language in titles else next(iter(titles))
     return spoken, titles[spoken]
 

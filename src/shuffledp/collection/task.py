@@ -1,12 +1,12 @@
-r"""A collection's task: what the organizer drafts, what the shuffler signs, and the name both give it.
+r"""A collection's task: the organizer's draft, the task that the shuffler signs, and the task's name.
 
 A posted task is ``"SHFT" 01 | u32 D | draft, D bytes of JSON | shuffler HPKE key 32 | shuffler identity 32 | Ed25519
 signature 64``, the signature over ``"shuffledp/1 posted\0"`` and all before it. The bytes served are the document, and
 their SHA-256 is the task's name: nothing is ever written again from what was read.
 
-Version 2 has one law of dummies for all columns, and more kinds of questions. It says ``02`` and
-``shuffledp/2`` where version 1 says ``01`` and ``shuffledp/1``, in every label of the collection, and the byte ``00``
-follows the draft: the number of further shufflers, of which this library knows none.
+Version 2 has one law of dummies for all columns, and more kinds of questions. It says ``02`` and ``shuffledp/2`` where
+version 1 says ``01`` and ``shuffledp/1``, in every label of the collection, and the byte ``00`` follows the draft: the
+number of further shufflers, of which this library knows none.
 
 **A later deadline**: a notice that the shuffler signs, beside the task, whose bytes never change.
 
@@ -45,19 +45,19 @@ MAGIC, VERSIONS = b"SHFT", (1, 2)
 LONGEST_DRAFT = 1 << 18
 MOST_LEVELS, MOST_QUESTIONS = 8, 32
 MOST_DELTA = 1e-3
-"""A promise that fails with a greater chance is none, however few people answer."""
+"""Largest delta of a promise, however few people answer."""
 CODE = 16
-"""Bytes of a one-time code."""
+"""Length of a one-time code, in bytes."""
 _HEAD = struct.Struct("<4sBI")
 _TAIL = 2 * sealing.KEY + sealing.SIGNATURE
 _ALONE = {1: b"", 2: b"\0"}
-"""What follows the draft: from version 2 on how many shufflers come after the first."""
+"""Bytes after the draft: from version 2 on the number of further shufflers, which is 0."""
 LONGEST_POSTED = _HEAD.size + LONGEST_DRAFT + 1 + _TAIL
 _NEWER = "several shufflers in a row, which need a newer shuffledp; update it before you answer"
 
 
 def label(version: int, use: str) -> bytes:
-    r"""Return the label by which bytes of one use and version are signed, sealed or hashed.
+    r"""Return the label under which bytes of one use and version are signed, sealed or hashed.
 
     Examples
     --------
@@ -69,20 +69,20 @@ def label(version: int, use: str) -> bytes:
 
 @dataclass(frozen=True)
 class Draft:
-    """What an organizer asks to be collected; made by `Draft.parse` alone.
+    """The organizer's definition of a collection; made by `Draft.parse` alone.
 
     Parameters
     ----------
     data : bytes
         The document, byte for byte.
     version : {1, 2}
-        Of the format.
+        Version of the format.
     title : Text
-        Its languages are the languages of every text.
+        The title; its languages are the languages of every text.
     organizer, contact, privacy_notice : str
-        Who asks, how they are reached, and where the privacy notice stands.
+        Name and address of the organizer, and the address of the privacy notice.
     operated_by : OperatedBy
-        Who runs analyzer, shuffler and page.
+        Organisations that run analyzer, shuffler and page.
     questions : tuple of Question
         1 to 32.
     levels : tuple of Level
@@ -90,19 +90,19 @@ class Draft:
     delta : float
         Central delta of every promise.
     admission : {"codes", "open"}
-        Who may answer.
+        Whether only holders of a one-time code, or everybody, may answer.
     at_least : int
-        With fewer people the batch is not handed over.
+        Smallest number of people with which the batch is handed over.
     opens, closes, expires : int
         Seconds since 1970.
     stop_at : int
-        Beyond so many held reports further ones are not taken.
+        Largest number of held reports, beyond which further ones are refused.
     analyzer_key, analyzer_identity : bytes
-        32 bytes each: to whom reports are sealed, and who signs the release.
+        32 bytes each: the key to which reports are sealed, and the key that signs the release.
     retention_days : int
-        Days for which the release is served.
+        Number of days for which the release is served.
     introduction : Text or None
-        What stands above the questions; a task of version 2 may have one.
+        A text above the questions; a task of version 2 may have one.
     """
 
     data: bytes
@@ -128,7 +128,7 @@ class Draft:
 
     @classmethod
     def parse(cls, data: bytes) -> Draft:
-        """Read a draft and check every rule that needs no accountant.
+        """Return a draft from its bytes, after checking every rule that needs no accountant.
 
         Parameters
         ----------
@@ -146,12 +146,12 @@ class Draft:
 
     @classmethod
     def held(cls, data: bytes) -> Draft:
-        """Read a draft whatever keys it names: a task that 0.2.0 has posted must stay readable, to be ended.
+        """Return a draft without checking its keys, so that every task posted by version 0.2.0 can still be ended.
 
         Parameters
         ----------
         data : bytes
-            As for `parse`, which everybody else asks.
+            As for `parse`, which all other callers use.
         """
         fields = read_json(bytes(data), "the draft", LONGEST_DRAFT)
         version = fields.whole("version", VERSIONS[0], VERSIONS[-1])
@@ -197,7 +197,7 @@ class Draft:
         return draft
 
     def check_keys(self) -> None:
-        """Raise InvalidInput if anybody could open what is sealed to the analyzer, or sign in its name."""
+        """Refuse keys with which anybody could open what is sealed to the analyzer, or sign in its name."""
         _check_key("analyzer_key", self.analyzer_key, opens_to_anybody(self.analyzer_key))
         _check_key("analyzer_identity", self.analyzer_identity, signs_for_anybody(self.analyzer_identity))
 
@@ -208,7 +208,7 @@ class Draft:
 
     @property
     def planned(self) -> int:
-        """People expected, over all levels."""
+        """Number of people expected, over all levels."""
         return sum(level.planned for level in self.levels)
 
     @cached_property
@@ -245,16 +245,16 @@ class Draft:
 
 @dataclass(frozen=True)
 class PostedTask:
-    """A draft as a shuffler has signed it; made by `PostedTask.parse` or `PostedTask.post`.
+    """A draft signed by a shuffler; made by `PostedTask.parse` or `PostedTask.post`.
 
     Parameters
     ----------
     data : bytes
         The document, byte for byte.
     draft : Draft
-        What is asked.
+        The draft.
     shuffler_key, shuffler_identity : bytes
-        32 bytes each: to whom reports are sealed on the outside, and who signs task and batch.
+        32 bytes each: the key to which whole reports are sealed, and the key that signs task and batch.
     """
 
     data: bytes
@@ -264,12 +264,12 @@ class PostedTask:
 
     @classmethod
     def parse(cls, data: bytes) -> PostedTask:
-        """Read a posted task and check its signature and every rule of its draft but `check_keys`.
+        """Return a posted task from its bytes, after checking its signature and its draft except for `check_keys`.
 
         Parameters
         ----------
         data : bytes
-            As they were served.
+            The bytes that were served.
 
         Raises
         ------
@@ -301,12 +301,12 @@ class PostedTask:
 
     @classmethod
     def post(cls, draft: Draft, shuffler_key: bytes, identity: bytes) -> PostedTask:
-        """Build and sign the posted task from a draft; check its keys, but not its promises (`collection.promise`).
+        """Return a draft as a posted task, signed; its keys are checked, its promises are not (`collection.promise`).
 
         Parameters
         ----------
         draft : Draft
-            What is asked.
+            The draft.
         shuffler_key : bytes
             Public HPKE key of the shuffler, 32 bytes, made for this task.
         identity : bytes
@@ -320,7 +320,7 @@ class PostedTask:
         return task
 
     def check_keys(self) -> None:
-        """Raise InvalidInput if a key of the task protects nothing: asked by whoever is about to rely on it."""
+        """Refuse a task with a key that protects nothing; called by everybody who is about to rely on the task."""
         self.draft.check_keys()
         _check_key("the shuffler's key", self.shuffler_key, opens_to_anybody(self.shuffler_key))
 
@@ -340,11 +340,11 @@ class PostedTask:
         return self.draft.admission == "codes"
 
     def label(self, use: str) -> bytes:
-        """Label of the task's version for one use."""
+        """Return the label for one use in the task's version."""
         return label(self.draft.version, use)
 
     def inner_info(self, column: int) -> bytes:
-        """HPKE info of the inner messages of a column, counted from 0."""
+        """Return the HPKE info of the inner messages of a column, counted from 0."""
         return self.label("inner") + self.digest + bytes([column])
 
     @cached_property
@@ -354,23 +354,23 @@ class PostedTask:
 
     @cached_property
     def inner_sizes(self) -> tuple[int, ...]:
-        """Bytes of a sealed inner message of each column."""
+        """Number of bytes of a sealed inner message, for each column."""
         return tuple(column.family.report_bytes + sealing.OVERHEAD for column in self.draft.columns)
 
     @cached_property
     def inners_size(self) -> int:
-        """Bytes of all inner messages of a report."""
+        """Number of bytes of all inner messages of a report."""
         pieces = (column.family.pieces for column in self.draft.columns)
         return sum(size * count for size, count in zip(self.inner_sizes, pieces, strict=True))
 
     @cached_property
     def size(self) -> int:
-        """W: bytes of a sealed report, the same for everybody."""
+        """Number of bytes W of a sealed report, the same for everybody."""
         return sealing.OVERHEAD + 1 + (CODE if self.has_codes else 0) + self.inners_size
 
 
 def _check_alone(fields: Fields) -> None:
-    """Refuse what only several shufflers in a row have."""
+    """Refuse fields that exist only with several shufflers in a row."""
     hands = fields.peek("operated_by")
     if fields.peek("mix_by") is not None or (isinstance(hands, dict) and "shufflers" in hands):
         raise InvalidInput(f"{fields.what} names {_NEWER}")
@@ -385,7 +385,7 @@ def _check_key(name: str, key: bytes, protects_nothing: bool) -> None:
 
 
 def task_digest(name: str) -> bytes:
-    """Return the 32 bytes of a task's name of 43 characters, or raise InvalidInput."""
+    """Return the 32 bytes encoded by a task's name of 43 characters, or refuse another text."""
     digest = from_base64(name)
     if digest is None or len(digest) != 32:
         raise InvalidInput(f"a task's name has 43 letters, digits, - and _; got {shown(name[:60])}")
@@ -396,7 +396,7 @@ NOTICE_MAGIC = b"SHFN"
 _BODY = struct.Struct("<4sB32sQQ")
 LONGEST_NOTICE = _BODY.size + sealing.SIGNATURE
 LATEST = 253_402_300_799
-"""The last second of the year 9999."""
+"""The last second of the year 9999, in seconds since 1970."""
 
 
 @dataclass(frozen=True)
@@ -417,12 +417,12 @@ class Notice:
 
     @staticmethod
     def sign(task: PostedTask, closes: int, expires: int, identity: bytes) -> Notice:
-        """Sign a notice.
+        """Return a signed notice of later ends.
 
         Parameters
         ----------
         task : PostedTask
-            Whose end moves.
+            The task whose ends move.
         closes, expires : int
             The new ends, seconds since 1970.
         identity : bytes
@@ -433,19 +433,20 @@ class Notice:
 
     @staticmethod
     def parse(data: bytes, task: PostedTask) -> Notice:
-        """Read a notice of a task and check it.
+        """Return a notice of a task from its bytes, checked.
 
         Parameters
         ----------
         data : bytes
-            As it was served.
+            The bytes that were served.
         task : PostedTask
             The task it must be about.
 
         Raises
         ------
         InvalidInput
-            If it is none, is about another task, is not signed by its shuffler, or does not move the end later.
+            If the bytes are no notice, are about another task, are not signed by its shuffler, or do not move the end
+            later.
         """
         if len(data) != LONGEST_NOTICE or data[:4] != NOTICE_MAGIC:
             raise InvalidInput("these bytes are no notice of a later deadline")
@@ -464,7 +465,7 @@ class Notice:
 
 
 def draft_now(task: PostedTask, notice: bytes | None) -> Draft:
-    """Return a task's draft with the ends that hold now; only the times may be taken from it."""
+    """Return a task's draft with the ends of a notice, if there is one; only its times may be used."""
     if notice is None:
         return task.draft
     found = Notice.parse(notice, task)

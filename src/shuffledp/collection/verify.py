@@ -25,21 +25,21 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.releases.margins import raked
 
 NEAR = 1e-6
-"""By so much numbers that follow from each other may differ: shares are written to all their digits, raking is not."""
+"""Tolerance between numbers that follow from each other: shares are written with all digits, raked shares are not."""
 Answer = Mapping[str, Any]
 
 
 def check_kind(question: Question, answer: Answer, what: str) -> None:
-    """Check that a question's answer has what its kind has, and that this follows from the shares.
+    """Check that an answer has the fields of its kind, and that their values follow from the shares.
 
     Parameters
     ----------
     question : Question
-        What was asked.
+        The question.
     answer : mapping
-        As the release tells it.
+        The answer's object in the release.
     what : str
-        What the question is called in messages.
+        Name of the question in messages.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def check_kind(question: Question, answer: Answer, what: str) -> None:
 
 
 def _mean(question: Question, shares: FloatArray) -> float:
-    """Return the mean of a scale from its shares; of an optional one among those who answered."""
+    """Return the mean of a scale from its shares; for an optional scale, the mean among those who answered."""
     values = np.array(question.values)
     if not question.optional:
         return float(shares @ values)
@@ -102,7 +102,7 @@ def _check_table(question: Question, answer: Answer, shares: FloatArray, what: s
 
 
 def _check_weighted(question: Question, weighted: Answer, n: int, shares: FloatArray, what: str) -> None:
-    """Weight the published cells to the published margins again."""
+    """Check the weighted answer by weighting the published cells to the published margins again."""
     which, targets, free = [], [], []
     for (name, texts), place in zip(_axes(question), places_of(question), strict=True):
         if name not in weighted["margins"]:
@@ -133,7 +133,7 @@ def _axes(question: Question) -> tuple[tuple[str, tuple[Text, ...]], tuple[str, 
 
 
 def _listed(entries: Sequence[Answer], names: Sequence[str], what: str) -> FloatArray:
-    """Return the shares of a list that names exactly these, in their order."""
+    """Return the shares in a list, after checking that it has exactly these names in this order."""
     if [each["category"] for each in entries] != list(names):
         raise InvalidInput(f"the release: {what} are not those of the answers that were asked for")
     return np.array([float(each["frequency"]) for each in entries])
@@ -158,14 +158,14 @@ _CANNOT = (
 
 
 def cannot_be_checked(draft: Draft, counts: Sequence[int]) -> tuple[str, ...]:
-    """Say what nobody can check from the files of a collection, and what it could do to the answers.
+    """Return sentences on what nobody can check from the files of a collection, and on its possible effect.
 
     Parameters
     ----------
     draft : Draft
-        What was asked.
+        The draft.
     counts : sequence of int
-        People per level, as they are told.
+        Number of people at each level, as stated.
     """
     if len(draft.levels) == 1 or not sum(counts):
         return _CANNOT
@@ -182,12 +182,12 @@ def cannot_be_checked(draft: Draft, counts: Sequence[int]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Verified:
-    """What was checked and found true.
+    """The result of a successful verification.
 
     Parameters
     ----------
     checks : tuple of str
-        One sentence each.
+        What was checked, in sentences.
     cannot : tuple of str
         What nobody can check from these files.
     floor : dict
@@ -203,7 +203,7 @@ class Verified:
 
 
 def verify(task: PostedTask, release: bytes, batch: Batch | bytes | None = None) -> Verified:
-    """Check a release against its task, and against the batch if it is there.
+    """Check a release against its task, and against the batch if it is given.
 
     Parameters
     ----------
@@ -217,12 +217,12 @@ def verify(task: PostedTask, release: bytes, batch: Batch | bytes | None = None)
     Returns
     -------
     Verified
-        What was found true.
+        What was checked, what cannot be, and the recomputed floors.
 
     Raises
     ------
     InvalidInput
-        If anything is not as it must be; the message says what.
+        If a check fails; the message says which.
     """
     task.check_keys()
     signed = SignedRelease.parse(release, task)
@@ -291,7 +291,7 @@ def _same(what: str, told: object, true: object) -> None:
 
 
 def _at_least(what: str, told: object, names: Sequence[str], true: Sequence[float | None], slack: float) -> list[float]:
-    """Return the published numbers if none is below the certified one, by more than two machines may differ."""
+    """Return the published numbers, if none is below the certified one by more than the tolerance between machines."""
     if not isinstance(told, dict) or list(told) != list(names):
         raise InvalidInput(f"the release: {what} must have one number a level: {', '.join(names)}")
     return [

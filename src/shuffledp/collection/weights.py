@@ -1,4 +1,4 @@
-"""Weights for a collection: a table's cells are led to public margins of the people for whom the answers stand.
+"""Weighting of a table's cells to public margins of the population that the answers represent.
 
 Answers to two questions asked apart are permuted apart: nothing ties them together, so only a question of kind table,
 which asks for both at once, can be weighted. A variable of the margins belongs to the rows or the columns of a table
@@ -26,28 +26,28 @@ from shuffledp.questions.frequency import project_to_simplex
 from shuffledp.releases.margins import Margins, covariance_of_shares, raked
 
 Fit = dict[int, tuple[str | None, str | None]]
-"""For each table that can be weighted the variable of its rows and that of its columns."""
+"""For each table that can be weighted, by index, the variables of its rows and of its columns."""
 _AT_ONCE = "ask both in one table, with the margins' categories as rows: two questions asked apart are permuted apart"
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedTable:
-    """A table led to public margins.
+    """A table weighted to public margins.
 
     Parameters
     ----------
     variables : tuple of (str or None, str or None)
-        The variable of the rows and that of the columns; None where nothing is known of them.
+        The variables of the rows and of the columns; None where the margins have none.
     known : tuple of (tuple of float)
         The public shares of each known variable's categories.
     cells : Estimate
-        Shares of the cells, row by row, of the people for whom the answers stand.
+        Shares of the cells in the population, row by row.
     sums : Estimate or None
-        Shares of the rows or columns that were not known; None where both were.
+        Shares of the rows or columns without a known variable; None where both have one.
     answered : int
-        How many people answered.
+        Number of people who answered.
     population : int or None
-        For how many they stand, if the margins count people.
+        Number of people in the population, if the margins count people.
     """
 
     variables: tuple[str | None, str | None]
@@ -59,12 +59,12 @@ class WeightedTable:
 
     @property
     def missing(self) -> int | None:
-        """How many of the population did not answer; None where it is not known."""
+        """Number of people of the population who did not answer; None where the population's size is not known."""
         return None if self.population is None else self.population - self.answered
 
 
 def fit_margins(draft: Draft, margins: Margins) -> Fit:
-    """Tell which tables of a task margins belong to; nothing has to be opened.
+    """Return the tables of a task to which margins belong; no batch has to be opened.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def fit_margins(draft: Draft, margins: Margins) -> Fit:
 
 
 def places_of(question: Question) -> NDArray[np.int64]:
-    """Return row and column of each cell of a table, shape (2, cells)."""
+    """Return the indices of row and column of each cell of a table, shape (2, cells)."""
     return np.indices((len(question.rows), len(question.columns))).reshape(2, -1)
 
 
@@ -101,13 +101,13 @@ def _names(texts: Sequence[Text]) -> list[str]:
 
 
 def _variable(margins: Margins, texts: Sequence[Text]) -> str | None:
-    """Return the variable whose categories these are."""
+    """Return the variable with exactly these categories; None if there is none."""
     names = set(_names(texts))
     return next((name for name, known in margins.shares.items() if names and set(known) == names), None)
 
 
 def _refuse(draft: Draft, margins: Margins, variable: str, known: set[str]) -> None:
-    """Raise InvalidInput: this variable belongs to no table."""
+    """Refuse a variable that belongs to no table, with advice."""
     for question in draft.questions:
         for texts in (question.rows, question.columns):
             if known & set(_names(texts)):
@@ -127,27 +127,27 @@ def _refuse(draft: Draft, margins: Margins, variable: str, known: set[str]) -> N
 def weigh(
     draft: Draft, place: int, shares: Estimate, counts: Sequence[int], margins: Margins, answered: int
 ) -> WeightedTable:
-    """Weight a table.
+    """Return a table weighted to public margins.
 
     Parameters
     ----------
     draft : Draft
         The task's draft.
     place : int
-        The question, from 0; one of `fit_margins`.
+        Index of the question, from 0; one of `fit_margins`.
     shares : Estimate
         From `estimates.estimate_question`.
     counts : sequence of int
-        People per level whose reports were used.
+        Number of people at each level whose reports were used.
     margins : Margins
         Public shares.
     answered : int
-        How many people answered.
+        Number of people who answered.
 
     Raises
     ------
     InvalidInput
-        If more answered than there are people, or the answers of a category are none, as far as can be told.
+        If more answered than there are people, or the estimated share of a category is not above 0.
     """
     question, known = draft.questions[place], slopes_of(draft, place)
     if not isinstance(shares, CountEstimate):
@@ -192,7 +192,7 @@ def weigh(
 def _targets(
     question: Question, shares: FloatArray, margins: Margins, axes: tuple[str | None, str | None]
 ) -> tuple[list[NDArray[np.int64]], list[FloatArray]]:
-    """Return the category of every cell and the public shares, of each variable that is known."""
+    """Return, for each known variable, the category of every cell and the public shares."""
     places = places_of(question)
     which: list[NDArray[np.int64]] = []
     targets: list[FloatArray] = []

@@ -239,11 +239,14 @@ MOST_TIERS = 1000
 
 
 MOST_HIDDEN_TIERS = 32
-"""Tiers of several messages that are asked for amplification one by one; beyond, plain composition serves."""
+"""Largest number of tiers of several messages whose amplification is evaluated.
+
+With more, plain composition is used.
+"""
 
 
 MOST_ORDERED_TIERS = 250
-"""Different budgets of steps for which the ordered theorem is evaluated; likewise."""
+"""Largest number of different budgets of steps for which the ordered theorem is evaluated."""
 
 
 @dataclass

@@ -19,7 +19,7 @@ from shuffledp.numerics.interval import FloatArray
 _CHUNK = 1024
 
 Message = Callable[[FloatArray, NDArray[np.int64]], FloatArray]
-"""Features and labels of one client -> the vector that it would send without noise."""
+"""Function of the features and labels of one client that returns the vector it would send without noise."""
 
 
 @dataclass(frozen=True)

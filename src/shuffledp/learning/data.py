@@ -21,7 +21,7 @@ from shuffledp.tables import Table, TableOptions, canonical, canonical_texts, re
 from shuffledp.tables.options import AS_FOUND, twice
 
 SAMPLE = "mnist-sample"
-"""The bundled digits, where no file or folder has this name."""
+"""Name of the bundled digits, where no file or folder has this name."""
 HOLDOUT = 0.2
 
 

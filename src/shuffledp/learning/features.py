@@ -368,12 +368,12 @@ class Scattering:
 # variance of digits.
 
 PICTURES = 4000
-"""Random pictures whose principal components are taken."""
+"""Number of random pictures whose principal components are used."""
 _MOST_STROKES = 3
 _POINTS = 48
-"""Points along a stroke; they are at most a point of the picture or two apart."""
+"""Number of points along a stroke, which are at most one or two pixels apart."""
 _KEY = 2014
-"""Of a fixed stream of numbers: everybody's features are the same."""
+"""Key of a fixed stream of random numbers, so that everybody's features are the same."""
 
 
 @dataclass(frozen=True)

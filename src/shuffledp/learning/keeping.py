@@ -36,10 +36,10 @@ from shuffledp.releases.run import Entering
 from shuffledp.whole_files import can_lock, hold, sync_folder
 
 MOST_TIERS = 32
-"""With more tiers only what holds for everybody is kept: the worst (epsilon, delta), and plain composition."""
+"""Largest number of tiers with separate totals; with more, only the worst (epsilon, delta), by plain composition."""
 
 Rounds = dict[tuple[int, ...], int]
-"""Messages per tier of a round, and how many such rounds."""
+"""Number of rounds for each tuple of messages per tier in a round."""
 
 
 @dataclass(frozen=True)
@@ -265,9 +265,9 @@ def _largest(high: int, fits: Callable[[int], bool]) -> int:
 # holds nothing that the server has not seen: no record, no fingerprint of records.
 
 FORMAT = 3
-"""Format 2 named no turn, so nobody can tell whether a file of that format was gone on from before."""
+"""Format number of checkpoints; format 2 named no turn, so nobody could tell whether a run had gone on from it."""
 SLACK = 1e-9
-"""Relative difference up to which two numbers of the same run agree: another machine computes other last digits."""
+"""Relative tolerance between two numbers of the same run, whose last digits differ between machines."""
 _ARRAYS = ("weights", "velocity", "total")
 
 
@@ -439,11 +439,11 @@ WITHOUT_LEDGER = (
     "a checkpoint was kept without a ledger: whoever puts back an old copy of it together with its lock file, and goes "
     "on from there, sends rounds that this number does not count"
 )
-"""What a guarantee says of a run with a checkpoint and no ledger."""
+"""Note in the guarantee of a run with a checkpoint and no ledger."""
 _LINE = re.compile(rb"shuffledp turn 1 ([0-9a-f]{16}) ([0-9]{12}) ([0-9a-f]{16})\n")
 _LONGEST = 200
 _NOT_INHERITED = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""Of Windows: files are not inherited anyway, and ends of lines are left as they are."""
+"""Flags for opening files that child processes do not inherit; on Windows, for unchanged line ends."""
 
 
 class Keeper(Protocol):

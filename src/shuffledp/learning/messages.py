@@ -270,7 +270,7 @@ a sum, of up to eight terms (`wide_gaussian`). With fewer than 1e20 numbers in a
 within 1e-54 of what is accounted, far inside the rounding that the Gaussian profile counts.
 """
 SMALLEST_DRAWN = 5.0
-"""Scales of a discrete normal law below this are refused: two of them make a lattice of scale 3."""
+"""Smallest scale of a discrete normal law that is accepted: two of them make a lattice of scale 3."""
 
 
 @dataclass(frozen=True)

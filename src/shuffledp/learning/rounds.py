@@ -26,7 +26,7 @@ from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.vector import seeded_words
 
 _GRID_BITS = 12
-"""A message is rounded to a grid so fine that its sensitivity grows by at most one part in 2^12."""
+"""Fineness of the grid of a message: rounding raises its sensitivity by at most one part in 2 to this power."""
 _NUMBERS_AT_ONCE = 1 << 20  # of messages held in memory together
 
 
@@ -385,7 +385,7 @@ def finite(weights: FloatArray) -> FloatArray:
 # sqrt((1 + e^epsilon0)/n): many rounds at a small budget are worth more than few at a large one.
 
 SLOPE = math.sqrt(2.0 / math.pi)
-"""c of (S)."""
+"""The constant c of (S)."""
 _WORD = 64
 _SIGNS = (
     2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float32) - 1.0
@@ -422,7 +422,7 @@ def signs(seeds: Words, size: int) -> NDArray[np.float32]:
 
 
 Weighting = Literal["bits", "precision", "people"]
-"""How the server weighs bits: all the same, proportional to keep, or proportional to 1/keep."""
+"""Weights of bits at the server: equal, proportional to keep, or proportional to 1/keep."""
 
 
 def plan_sketches(epsilon0: FloatArray, clip: float, *, weighting: Weighting) -> SendPlan:

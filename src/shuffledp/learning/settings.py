@@ -75,7 +75,7 @@ class RoundReport:
 
 
 Progress = Callable[[RoundReport], None]
-"""Called after every round."""
+"""Function called with a report after every round."""
 
 
 def print_progress(report: RoundReport) -> None:
@@ -89,7 +89,7 @@ DECAYS: dict[str, Callable[[float], float]] = {
     "linear": lambda done: 1.0 - done,
     "cosine": lambda done: 0.5 * (1.0 + math.cos(math.pi * done)),
 }
-"""Factor on the step length when a share ``done`` of the rounds is behind."""
+"""Functions from the share of the rounds that is done to the factor on the step length, by name."""
 NAMES = ("gaussian", "laplace", "sketch")
 WEIGHTINGS = ("auto", "none", "inverse-variance")
 
@@ -333,12 +333,12 @@ def _spread(plan: SendPlan, taking_part: NDArray[np.int64], clients: int) -> Sen
 
 
 LARGEST_BUDGET, SMALLEST_BUDGET = 64.0, 2.0**-13
-"""Largest budgets of a message that are tried: below, a message is next to nothing but noise."""
+"""Range of the largest budget of a message in searches; below it a message is next to nothing but noise."""
 CAPPED = ", where the search ends: more might stay within the target as well"
-"""Said of an answer that is the largest one that is tried."""
+"""Words for an answer that is the largest one in the search."""
 MOST_ROUNDS = 10_000
 _HALVINGS = 5
-"""Of one factor of two: budgets are found to 2^(1/32), or 2.2 %."""
+"""Number of bisection steps within a factor of two: budgets are found to 2^(1/32), or 2.2 %."""
 
 
 def largest_budget(target: float, epsilon_of: Callable[[float], float]) -> float:

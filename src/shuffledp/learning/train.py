@@ -37,7 +37,7 @@ from shuffledp.tables import TableOptions, read_columns
 # `train`: from a table or pictures to a model file, its accuracy and its guarantee.
 
 EDGES_CLIP, EDGES_STEP = 0.2, 2.0
-"""What serves oriented gradients, whose length is 3."""
+"""Default clipping length and step for oriented gradients, whose length is 3."""
 
 
 PLAIN_CLIP, PLAIN_STEP = 1.0, 0.5
@@ -47,11 +47,11 @@ DEFAULT_ROUNDS = 20
 
 
 LITTLE, NOTHING = 5.0, 10.0
-"""A central epsilon above these says little, or next to nothing: e^5 = 148, e^10 = 22,026 times as likely."""
+"""Central epsilons above which a guarantee means little, or next to nothing: e^5 = 148, e^10 = 22,026."""
 
 
 BAR_LEVELS = 32
-"""With more budget levels of clients, asking after every round what all of them have spent would outlast training."""
+"""Largest number of budget levels of clients with which the spending of all is computed after every round."""
 
 
 @dataclass(frozen=True)

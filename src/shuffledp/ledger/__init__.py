@@ -1,4 +1,4 @@
-"""What the same people have spent: one file per circle of people, entries before answers, one number that holds."""
+"""The ledger: a file of all releases about the same people, entered before they are shown, with their joint cost."""
 
 from shuffledp.ledger.entry import EVERYBODY, MOST_LEVELS, TAKEN_AS_PEOPLE, Draft, Entry, LevelSpending, Spending, Use
 from shuffledp.ledger.ledger import Ledger, LevelTotal, Limit, Total, composed_epsilon

@@ -23,23 +23,25 @@ from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt, shown
 from shuffledp.setting import Guarantee, Setting
 
 MOST_LEVELS = 8
-"""Levels whose own profile is kept; of more levels only the worst is."""
+"""Largest number of levels with separate profiles; with more levels only the worst profile is kept."""
 _TOP_STANDS_FOR_ALL = ("clones", "blanket", "ordered", "local", "floor")
-"""Upper bounds whose curve for the users of the largest budget lies on or above everybody's: (T) of
-docs/theorems/ledger.md. Of added noise this is not known of `blanket`, which is then left out; so is `clones` where
-levels do not hide each other."""
+"""Upper bounds whose curve for users of the largest budget is an upper bound for everybody.
+
+See (T) of docs/theorems/ledger.md. For added noise this is not known of `blanket`, which is then left out; so is
+`clones` where levels do not hide each other.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class LevelSpending:
-    """What a release costs the people of one budget level.
+    """The privacy cost of a release to the people of one budget level.
 
     Parameters
     ----------
     epsilon0, delta0 : float
         The local budget.
     profile : StoredProfile
-        Certified upper curve.
+        Certified upper curve delta(epsilon).
     """
 
     epsilon0: float
@@ -49,7 +51,7 @@ class LevelSpending:
 
 @dataclass(frozen=True, eq=False)
 class Spending:
-    """What a release costs.
+    """The privacy cost of a release.
 
     Parameters
     ----------
@@ -58,11 +60,11 @@ class Spending:
     n : int
         Number of people or reports.
     levels_total : int
-        How many budget levels there are.
+        Number of budget levels.
     worst : StoredProfile
-        A certified upper curve for everybody in it.
+        A certified upper curve delta(epsilon) for everybody in it.
     levels : tuple of LevelSpending
-        The curve of each level; empty where there are more than `MOST_LEVELS`, or they are not told apart.
+        The curve of each level; empty where there are more than `MOST_LEVELS`, or they are not distinguished.
     """
 
     epsilon: float
@@ -74,12 +76,12 @@ class Spending:
 
     @staticmethod
     def of(guarantee: Guarantee) -> Spending:
-        """Return what a release with this guarantee costs.
+        """Return the privacy cost of a release with this guarantee.
 
         Parameters
         ----------
         guarantee : Guarantee
-            Of `certify`: its setting is accounted anew, and what it states at its delta is counted too.
+            From `certify`: its setting is accounted again, and its stated epsilon at its delta is used as well.
         """
         setting = guarantee.setting
         budgets = setting.budgets
@@ -94,7 +96,7 @@ class Spending:
 
     @staticmethod
     def stated(levels: Sequence[tuple[float, float]], delta: float, n: int) -> Spending:
-        """Return what is known to cost (epsilon, delta), level by level, and of which no more is known.
+        """Return the cost of a release of which only (epsilon, delta) of each level is known.
 
         Parameters
         ----------
@@ -112,12 +114,12 @@ class Spending:
 
     @staticmethod
     def apart(parts: Sequence[Spending]) -> Spending:
-        """Return what a release costs those of several groups who spend most; nobody is in two of them.
+        """Return the largest cost of a release to a member of one of several disjoint groups.
 
         Parameters
         ----------
         parts : sequence of Spending
-            One a group, at least one, all at one delta.
+            One for each group, at least one, all at one delta.
         """
         levels: dict[tuple[float, float], list[StoredProfile]] = {}
         for level in (level for part in parts for level in part.levels):
@@ -135,12 +137,12 @@ class Spending:
 
 
 def _upper(setting: Setting, epsilon0: float) -> PrivacyProfile:
-    """Return the certified upper end alone: witnesses would cost time, and do not enter."""
+    """Return the certified upper profile; lower bounds would cost time and are not used."""
     return SmallestProfile(_answers(certified_uppers(setting), setting, epsilon0))
 
 
 def _among_many(guarantee: Guarantee) -> StoredProfile:
-    """One curve for all of many levels: of the largest budget where that stands for all, and what `certify` found."""
+    """Return one curve for all of many levels: that of the largest budget, where valid, and the value of `certify`."""
     setting = guarantee.setting
     stated = StoredProfile.stated(guarantee.epsilon.upper, guarantee.delta)
     if not setting.budgets.is_pure:
@@ -151,35 +153,35 @@ def _among_many(guarantee: Guarantee) -> StoredProfile:
 
 
 def _answers(asked: Sequence[AmplificationBound], setting: Setting, epsilon0: float) -> tuple[PrivacyProfile, ...]:
-    """Profiles of the bounds that apply."""
+    """Return the profiles of the bounds that apply."""
     answers = weigh(asked, lambda bound: bound.profile(setting, epsilon0))
     return tuple(answer.value for answer in answers if answer.value is not None)
 
 
 EVERYBODY = "everybody"
-"""The population that a release is about if none is named."""
+"""Default name of the population of a release."""
 COLUMNS = (
     "id, run, date, title, question, population, plan, task, setting, epsilon, delta, n, levels_total, profile, "
     "levels, mu, outside"
 )
 TAKEN_AS_PEOPLE = ", taken as people"
-"""In the words of a setting: after "rows" where nobody said whose they are, after "reports" of an open collection."""
+"""Words after "rows" without known owners, and after "reports" of an open collection, in a setting's description."""
 _LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
 class Use:
-    """Who uses a ledger, and how: what a release is entered under.
+    """The names under which a release is entered.
 
     Parameters
     ----------
     population : str
-        Name of the population. Names that differ overlap, unless they are stated to be disjoint.
+        Name of the population. Populations of different names may overlap, unless they are stated to be disjoint.
     fixed_in_advance : str, optional
         Name of the plan that fixed this release, and all others of that name, before the first of their answers was
-        seen. None: the question was chosen on the way.
+        seen. None: the question was chosen adaptively.
     title : str
-        What the entry is called.
+        Title of the entry.
 
     Raises
     ------
@@ -199,26 +201,26 @@ class Use:
 
 @dataclass(frozen=True)
 class Entry:
-    """A release in a ledger.
+    """A release that is entered in a ledger.
 
     Parameters
     ----------
     number : int
-        1 for the first.
+        Number of the entry, from 1.
     run : str
-        Releases of one run were fixed together, before the first of their answers.
+        Identifier of the run; its releases were fixed together, before the first of their answers.
     date : str
-        ISO 8601, UTC, when it was entered.
+        Time of entry, ISO 8601, UTC.
     title, question, population, plan
-        What was asked of whom; `plan` is the name of what was fixed in advance, or None.
+        Title, question and population; `plan` is the name of the plan fixed in advance, or None.
     task : str
         Fingerprint of all that was public beforehand; never of records.
     setting : str
         The setting in words.
     spending : Spending
-        What it costs.
+        The privacy cost.
     mu, outside : float
-        The release is a post-processing of "with chance `outside` reveal the record, else mu-Gaussian DP".
+        The release is a post-processing of "with probability `outside` reveal the record, else mu-Gaussian DP".
     """
 
     number: int
@@ -255,18 +257,18 @@ class Draft:
     Parameters
     ----------
     question : str
-        What is asked, such as "frequency of vote".
+        The question, such as "frequency of vote".
     task : str
         Fingerprint of all that was public beforehand.
     setting : str
         The setting in words.
     spending : Spending
-        What it costs.
+        The privacy cost.
     output : str
-        Fingerprint of the shuffled reports themselves, where what they were shuffled into is kept and may be opened
-        again; "" where every release draws its own.
+        Fingerprint of the shuffled reports themselves, where they are stored and may be opened
+        again; "" where every release draws new reports.
     training, rounds : str
-        Of the rounds of a training run that may go on: its name, and which rounds these are; else "".
+        For rounds of a training run that may continue: its name, and the rounds; else "".
     """
 
     question: str
@@ -279,18 +281,18 @@ class Draft:
 
     @property
     def known_as(self) -> str:
-        """The task's key in the ledger: its fingerprint, joined with that of the reports where there is one."""
+        """The task's key in the ledger: its fingerprint, joined with that of the reports if there is one."""
         return f"{self.task}:{self.output}" if self.output else self.task
 
     def is_in(self, entries: Iterable[Entry], use: Use) -> bool:
-        """Whether these very reports are entered: what is computed from them is covered by that entry.
+        """Return whether these very reports are entered, so that the entry covers whatever is computed from them.
 
         Parameters
         ----------
         entries : iterable of Entry
-            Of the ledger.
+            Entries of the ledger.
         use : Use
-            Whom the release concerns; as entered.
+            The names under which the release is to be entered.
 
         Raises
         ------
@@ -318,12 +320,12 @@ class Draft:
         return False
 
     def cover(self, least: float) -> tuple[float, float]:
-        """Return mu and outside, the latter at least the given one and at least what no epsilon covers.
+        """Return mu and outside; outside is at least ``least`` and at least the delta at infinite epsilon.
 
         Parameters
         ----------
         least : float
-            In (0, 1).
+            Smallest value of outside, in (0, 1).
         """
         uncovered = self.spending.worst.mass_at_infinity.upper
         outside = max(least, uncovered * (1.0 + 1e-9))

@@ -1,4 +1,4 @@
-"""Which populations may share a person: all of them, unless two are stated to be disjoint."""
+"""The ledger, its limit and its total, and the sets of populations that may share a person."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from shuffledp.numerics.floats import deflated, few_digits_up, inflated
 # The numbers of a ledger: its limit, what its releases cost together, and whether they were fixed in advance.
 
 OUTSIDE_SHARE = 0.1
-"""Share of the limit's delta that may be spent as the chance to reveal a record."""
+"""Share of the limit's delta available for probabilities of revealing a record."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What all releases of a ledger together may cost anybody, set before the first of them.
+    """The joint guarantee that all releases of a ledger must keep for everybody, set before the first of them.
 
     Parameters
     ----------
     epsilon, delta : float
-        The guarantee that holds, however the questions are chosen.
+        The guarantee (epsilon in nats), which holds however the questions are chosen.
     """
 
     epsilon: float
@@ -45,32 +45,32 @@ class Limit:
 
     @property
     def outside(self) -> float:
-        """Chances to reveal a record that all releases may add up to."""
+        """Upper bound on the sum, over all releases, of the probabilities of revealing a record."""
         return OUTSIDE_SHARE * self.delta
 
     @property
     def mu(self) -> float:
-        """Root of what the squares of the releases' mu may add up to."""
+        """Square root of the upper bound on the sum of the releases' squared mu."""
         return allowed_mu(self.epsilon, self.delta, self.outside)
 
     def share_of(self, number: int) -> float:
-        """Return the chance that the release of this number spends unless it must spend more.
+        """Return the probability of revealing a record that the release of this number spends by default.
 
-        Half of the sum over i of 1/(i (i+1)) = 1 goes that way, however many releases come.
+        Half of the sum over i of 1/(i (i+1)) = 1 is spent that way, however many releases come.
         """
         return 0.5 * self.outside / (number * (number + 1.0))
 
 
 @dataclass(frozen=True)
 class LevelTotal:
-    """What people spent who had this budget in every release.
+    """The joint cost to people who had the same local budget in every release.
 
     Parameters
     ----------
     epsilon0 : float
         The local budget.
     epsilon : float
-        Central epsilon of all releases together, certified from above.
+        Central epsilon (nats) of all releases together, certified from above.
     """
 
     epsilon0: float
@@ -79,20 +79,20 @@ class LevelTotal:
 
 @dataclass(frozen=True)
 class Total:
-    """What a ledger's releases cost the people who spent most.
+    """The joint cost of a ledger's releases to the people who spent most.
 
     Parameters
     ----------
     epsilon, delta : float
         Exact composition, certified from above: it holds if all releases were fixed in advance.
     fixed : bool
-        Whether the ledger says that they were: one plan's name, or one run, for all that concern one person.
+        Whether the ledger states that: one plan's name, or one run, for all releases that concern one person.
     populations : tuple of str
         The populations whose members spent most.
     levels : tuple of LevelTotal
-        Budgets that occur in every one of those releases.
+        Totals of the budgets that occur in every one of those releases.
     mu, outside : float
-        The meter: root of the sum of squares, and sum of chances.
+        Square root of the sum of squared mu, and sum of the probabilities `outside`.
     """
 
     epsilon: float
@@ -105,12 +105,12 @@ class Total:
 
 
 def composed_epsilon(profiles: Iterable[StoredProfile], delta: float) -> float:
-    """Return a certified upper end of the epsilon of releases fixed in advance, rounded up to 10 digits.
+    """Return a certified upper bound on the joint epsilon (nats) of releases fixed in advance, rounded up to 10 digits.
 
     Parameters
     ----------
     profiles : iterable of StoredProfile
-        One per release; equal ones are counted together.
+        One per release; equal ones are composed together.
     delta : float
         In (0, 1).
     """
@@ -122,20 +122,20 @@ def composed_epsilon(profiles: Iterable[StoredProfile], delta: float) -> float:
 
 
 def fixed_together(entries: Sequence[Entry]) -> bool:
-    """Whether releases were fixed before the first of their answers: by one plan, or in one run."""
+    """Return whether releases were fixed before the first of their answers: by one plan, or in one run."""
     plans, runs = {entry.plan for entry in entries}, {entry.run for entry in entries}
     return len(runs) == 1 or (len(plans) == 1 and None not in plans)
 
 
 def levels_together(entries: Sequence[Entry], delta: float) -> Iterable[LevelTotal]:
-    """Totals of the budgets that occur in every release."""
+    """Yield totals of the budgets that occur in every release."""
     kept = [{level.epsilon0: level.profile for level in entry.spending.levels} for entry in entries]
     for epsilon0 in sorted(set.intersection(*(set(levels) for levels in kept))):
         yield LevelTotal(epsilon0, composed_epsilon([levels[epsilon0] for levels in kept], delta))
 
 
 MOST = 24
-"""Populations beyond which all of one ledger are taken to overlap, which is safe."""
+"""Number of populations of one ledger beyond which all are assumed to overlap, which is safe."""
 
 
 def shared_by_one(populations: Collection[str], apart: Iterable[tuple[str, str]]) -> list[frozenset[str]]:
@@ -189,26 +189,26 @@ def shared_by_one(populations: Collection[str], apart: Iterable[tuple[str, str]]
 # the limit that was set before the first entry, because every release is admitted by a filter that never exceeds it.
 
 METER_SHARE = 1e-3
-"""Share of each release's own delta that may be the chance to reveal a record, where there is no limit.
+"""Share of each release's own delta spent as probability of revealing a record, in a ledger without a limit.
 
-The meter then proves nothing.
+Without a limit mu and outside prove nothing.
 """
 
 
 class Ledger:
-    """Releases that concern the same people, in one file.
+    """A file of releases that concern the same people, with their joint guarantee.
 
     Parameters
     ----------
     path : str or Path
         The SQLite file, on a local disk. Several processes may use it at once.
     make : bool
-        Whether a missing file is made; else it is an error, so that a name that was mistyped starts no second ledger.
+        Whether a missing file is created; else it is an error, so that a mistyped name starts no second ledger.
 
     Raises
     ------
     InvalidInput
-        If the file is no ledger, was changed by other means than this library's, or cannot be read and written.
+        If the file is no ledger, was changed other than by this library, or cannot be read and written.
 
     Examples
     --------
@@ -240,7 +240,7 @@ class Ledger:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file."""
+        """Close the ledger's file."""
         self.close()
 
     def entries(self) -> list[Entry]:
@@ -255,13 +255,13 @@ class Ledger:
             return [Entry.of(row) for row in self._read(f"SELECT {COLUMNS} FROM entry ORDER BY id")]
 
     def entered_here(self) -> list[int]:
-        """Return the numbers of the entries that were entered through this object, as the file holds them now."""
+        """Return the numbers of the entries that were entered through this object and are in the file now."""
         found = self._read("SELECT id, run FROM entry ORDER BY id")
         return [number for number, run in found if run in self._runs]
 
     @property
     def unchained(self) -> int:
-        """How many entries were entered before the chain of hashes began: a change of them then was not noticed."""
+        """Number of entries made before the chain of hashes began, for which earlier changes cannot be detected."""
         if version(self._db) < VERSION:
             return len(self._read("SELECT id FROM entry"))
         return unchained(self._db)
@@ -273,17 +273,17 @@ class Ledger:
         return Limit(*rows[0]) if rows else None
 
     def set_limit(self, epsilon: float, delta: float) -> None:
-        """Set the limit: once, and before the first entry.
+        """Set the limit, which is possible once, before the first entry.
 
         Parameters
         ----------
         epsilon, delta : float
-            What all releases together may cost anybody, however they are chosen; epsilon above 0, delta in (0, 1).
+            Joint guarantee of all releases, however they are chosen; epsilon (nats) above 0, delta in (0, 1).
 
         Raises
         ------
         InvalidInput
-            If a value is bad, there is an entry, or a limit was set.
+            If a value is out of range, there is an entry, or a limit was set.
         """
         wanted = Limit.checked(epsilon, delta)
         with writing(self._db, self._shown) as db:
@@ -318,37 +318,37 @@ class Ledger:
 
     @property
     def disjoint(self) -> list[tuple[str, str]]:
-        """Pairs of populations that share nobody."""
+        """Pairs of populations that are stated to have no common member."""
         return [(first, second) for first, second in self._read("SELECT first, second FROM apart")]
 
     def refusal(self, drafts: Sequence[Draft], use: Use) -> str | None:
-        """Say why the limit has no room for these releases together; None if it has, or there is no limit.
+        """Return why the limit has no room for these releases together; None if it has room, or there is no limit.
 
         Parameters
         ----------
         drafts : sequence of Draft
             Releases of one run.
         use : Use
-            Whom they concern.
+            The names under which they are to be entered.
         """
         return None if self.limit is None else self._admitted(drafts, use)[1]
 
     def enter(self, drafts: Sequence[Draft], use: Use, turn: Turn | None = None) -> int:
-        """Enter releases, all or none, in one transaction that is on the disk when this returns.
+        """Enter releases, all or none, in one transaction that is on the disk on return.
 
         Parameters
         ----------
         drafts : sequence of Draft
             Releases of one run.
         use : Use
-            Whom they concern.
+            The names under which they are entered.
         turn : Turn, optional
-            Of a training run with a checkpoint: taken in the same transaction.
+            Turn of a training run with a checkpoint, taken in the same transaction.
 
         Returns
         -------
         int
-            How many were entered: not those whose very reports are entered already.
+            Number of releases entered, without those whose very reports are entered already.
 
         Raises
         ------
@@ -388,19 +388,19 @@ class Ledger:
         return [row for (row,) in self._read("SELECT counts FROM rounds WHERE training = ?", training)]
 
     def kept(self, training: str) -> str | None:
-        """Return the name of the turn that a training run has taken last; None if the ledger does not know the run."""
+        """Return the name of the last turn of a training run; None if the ledger does not know the run."""
         if version(self._db) < VERSION:
             return None
         found = self._read("SELECT name FROM turn WHERE training = ?", training)
         return found[0][0] if found else None
 
     def take(self, turn: Turn) -> None:
-        """Let a training run go on by one turn.
+        """Record that a training run goes on by one turn.
 
         Parameters
         ----------
         turn : Turn
-            The next one.
+            The next turn.
 
         Raises
         ------
@@ -411,13 +411,13 @@ class Ledger:
             self._take(turn)
 
     def _take(self, turn: Turn) -> None:
-        """Take a turn; in a transaction that writes."""
+        """Record a turn, in an open writing transaction."""
         turn.check_taken_from(self.kept(turn.run), f"the ledger {self._shown}")
         self._db.execute("DELETE FROM turn WHERE training = ?", (turn.run,))
         self._db.execute("INSERT INTO turn VALUES (?, ?, ?)", (turn.run, turn.number, turn.name))
 
     def total(self, delta: float | None = None) -> Total:
-        """Return what the releases cost those who spent most.
+        """Return the joint cost of the releases to the people who spent most.
 
         Parameters
         ----------
@@ -450,7 +450,7 @@ class Ledger:
         )
 
     def _admitted(self, drafts: Sequence[Draft], use: Use) -> tuple[list[tuple[float, float]], str | None]:
-        """Return the covers of some releases, and why the limit has no room for them, if it has none."""
+        """Return (mu, outside) of each release, and why the limit has no room for them, or None."""
         limit = self.limit
         spent = self._read("SELECT population, mu, outside FROM entry")
         if limit is None:
@@ -470,7 +470,7 @@ class Ledger:
     def _refused(
         self, limit: Limit, before: Sequence[tuple[float, float]], covers: Sequence[tuple[float, float]], chance: bool
     ) -> str:
-        """Say what is left and what is asked for."""
+        """Return words on what is left of the limit and what is needed."""
         whose = f"the ledger {named(self.path.name)} is limited to epsilon {limit.epsilon:g} at delta {limit.delta:g}"
         if chance:
             left = limit.outside - math.fsum(outside for _, outside in before)

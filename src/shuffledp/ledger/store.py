@@ -1,4 +1,4 @@
-"""Whose turn it is to go on with a training run: each place that a run has reached may be gone on from once."""
+"""The ledger's SQLite file, its chain of hashes, and the turns of training runs."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ TABLES = (
     """CREATE TABLE rounds (entry INTEGER PRIMARY KEY, training TEXT NOT NULL, counts TEXT NOT NULL)""",
     """CREATE TABLE turn (training TEXT PRIMARY KEY, number INTEGER NOT NULL, name TEXT NOT NULL) WITHOUT ROWID""",
 )
-"""What version 2 of the file adds. Of `turn` rows are replaced as runs go on, so they have no links."""
+"""Statements for the tables that version 2 adds; rows of `turn` are replaced as runs go on and have no links."""
 
 
 class _Kind(NamedTuple):
-    """Rows of one table: how they are read, in the order of their keys, and the types of their columns."""
+    """The rows of one table: the query that reads them, in the order of their keys, and the types of their columns."""
 
     table: str
     key: tuple[str, ...]
@@ -64,11 +64,11 @@ STAYS = tuple(
     for table in ("apart", "rounds", "link")
     for verb, done in (("DELETE", "deleted"), ("UPDATE", "changed"))
 )
-"""Triggers that version 2 adds: REPLACE does not ask those against DELETE."""
+"""Statements for the triggers that version 2 adds, because REPLACE does not fire those against DELETE."""
 
 
 def rows(db: sqlite3.Connection, *, rounds: bool) -> dict[tuple[str, str], list[Any]]:
-    """Read all rows that are kept for good, by kind and key, and check the types of their columns.
+    """Return all permanent rows, by kind and key, after checking the types of their columns.
 
     Parameters
     ----------
@@ -91,14 +91,14 @@ def rows(db: sqlite3.Connection, *, rounds: bool) -> dict[tuple[str, str], list[
 
 
 def extend(db: sqlite3.Connection, *, begin: bool = False) -> None:
-    """Add the links of all rows that have none.
+    """Add to the chain of hashes the links of all rows that have none.
 
     Parameters
     ----------
     db : Connection
         The ledger, in the transaction that wrote the rows.
     begin : bool
-        Whether this is the chain's first link, which says how many entries there were before it.
+        Whether this is the chain's first link, which holds the number of earlier entries.
     """
     known = {(kind, row) for kind, row in db.execute("SELECT kind, row FROM link")}
     found = db.execute("SELECT number, hash FROM link ORDER BY number DESC LIMIT 1").fetchone()
@@ -113,7 +113,7 @@ def extend(db: sqlite3.Connection, *, begin: bool = False) -> None:
 
 
 def check(db: sqlite3.Connection) -> None:
-    """Check every link, and that every row has one.
+    """Check every link of the chain of hashes, and that every row has one.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def check(db: sqlite3.Connection) -> None:
 
 
 def unchained(db: sqlite3.Connection) -> int:
-    """Return how many entries there were before the chain began.
+    """Return the number of entries made before the chain began.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def _read(db: sqlite3.Connection, name: str, kind: _Kind) -> Iterator[list[Any]]
 
 
 def _called(kind: str, key: str) -> str:
-    """Return what a message calls a row; kind and key may come from a damaged link."""
+    """Return the name of a row in messages; kind and key may come from a damaged link."""
     return f"entry {key[1:-1]}" if kind == "entry" and key[1:-1].isdigit() else "limit" if kind == "limit" else "record"
 
 
@@ -175,7 +175,7 @@ def _hash(last: str, kind: str, key: str, row: list[Any]) -> str:
 
 @dataclass(frozen=True)
 class Turn:
-    """A place that a run has reached.
+    """A state that a training run has reached, from which it may be continued once.
 
     A checkpoint names its turn, and so does the keeper: the ledger, or the lock file beside the checkpoint. The
     checkpoint is written first. So the keeper stands at the checkpoint's turn, or at the one before it, in which case
@@ -186,9 +186,9 @@ class Turn:
     run : str
         Random name of the run.
     number : int
-        1 for the first turn of the run.
+        Number of the turn, from 1.
     name : str
-        Random, so that two processes that go on from one place take different turns.
+        Random name, so that two processes that continue from one state take different turns.
     before : str
         Name of the turn that the keeper must stand at when this one is taken; "" for the first.
     """
@@ -208,14 +208,14 @@ class Turn:
         return Turn(self.run, self.number + 1, secrets.token_hex(8), before)
 
     def check_taken_from(self, kept: str | None, keeper: str) -> None:
-        """Raise InvalidInput unless this turn follows the one that the keeper stands at.
+        """Refuse a turn that does not follow the one at which the keeper stands.
 
         Parameters
         ----------
         kept : str or None
             The name of the turn that the keeper stands at; None if it knows nothing of the run.
         keeper : str
-            What the message calls the keeper.
+            Name of the keeper in the message.
         """
         if (kept or "") != self.before:
             raise InvalidInput(
@@ -237,7 +237,7 @@ VERSION = 2
 
 
 PATIENCE = 20.0
-"""Seconds to wait for another process that enters."""
+"""Number of seconds to wait for another process that writes."""
 
 
 _MAGIC, _APPLICATION_AT, _HEADER = b"SQLite format 3\0", 68, 100
@@ -262,7 +262,7 @@ _CHANGED = "; nothing may be claimed from it: go back to the file as shuffledp w
 
 
 def connect(path: Path, *, make: bool) -> sqlite3.Connection:
-    """Open a ledger, and check that nothing in it was changed from outside.
+    """Open a ledger, and check that nothing in it was changed by other means.
 
     The journal is SQLite's own rollback journal, so that a ledger at rest is a single file that can be copied.
 
@@ -271,12 +271,12 @@ def connect(path: Path, *, make: bool) -> sqlite3.Connection:
     path : Path
         The file.
     make : bool
-        Whether a missing file is made, as a ledger without entries.
+        Whether a missing file is created, as a ledger without entries.
 
     Raises
     ------
     InvalidInput
-        If the file is missing and not to be made, is no ledger, is of a newer version, was changed or damaged, or
+        If the file is missing and not to be created, is no ledger, is of a newer version, was changed or damaged, or
         cannot be read and written.
     """
     shown = path_shown(path)
@@ -307,7 +307,7 @@ def connect(path: Path, *, make: bool) -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def damage_told(shown: str) -> Generator[None]:
-    """Turn whatever a damaged file makes SQLite, or a reader of its rows, raise into one clear error.
+    """Convert errors of SQLite, or of readers of rows, that a damaged file causes into one clear error.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ def damage_told(shown: str) -> Generator[None]:
     Raises
     ------
     InvalidInput
-        In the place of any error but an InvalidInput.
+        Instead of any error that is no InvalidInput.
     """
     try:
         yield
@@ -332,7 +332,7 @@ def damage_told(shown: str) -> Generator[None]:
 
 @contextlib.contextmanager
 def writing(db: sqlite3.Connection, shown: str, *, for_good: bool = True) -> Generator[sqlite3.Connection]:
-    """Open one transaction that writes, alone: committed to disk when the block ends well, else undone.
+    """Open one exclusive writing transaction: committed to disk if the block ends without an error, else undone.
 
     Parameters
     ----------
@@ -341,12 +341,12 @@ def writing(db: sqlite3.Connection, shown: str, *, for_good: bool = True) -> Gen
     shown : str
         The file's name, for an error.
     for_good : bool
-        Whether the block writes rows that stay: then the chain is checked before, and goes on to them.
+        Whether the block writes permanent rows: then the chain is checked before, and extended to them.
 
     Raises
     ------
     InvalidInput
-        If the ledger was changed from outside, or it cannot be committed: nothing of it was kept.
+        If the ledger was changed by other means, or the transaction cannot be committed: nothing is stored.
     """
     try:
         db.execute("BEGIN IMMEDIATE")
@@ -372,17 +372,17 @@ def writing(db: sqlite3.Connection, shown: str, *, for_good: bool = True) -> Gen
 
 
 def _told(error: Exception) -> str:
-    """Return what an error says of a file that may hold anything, as a message shows it."""
+    """Return an error's text, safe to show although the file may hold anything."""
     return named(" ".join(str(error).split())) or type(error).__name__
 
 
 def version(db: sqlite3.Connection) -> int:
-    """Return the version number of the format of a ledger's file."""
+    """Return the version number of a ledger file's format."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _make(path: Path, shown: str) -> None:
-    """Write a ledger without entries, whole or not at all."""
+    """Create a ledger without entries, as a whole or not at all."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as empty:
         for statement in _SCHEMA:
             empty.execute(statement)
@@ -394,7 +394,7 @@ def _make(path: Path, shown: str) -> None:
 
 
 def _check_kind(path: Path, shown: str) -> None:
-    """Raise InvalidInput unless a file says in its head that it is a ledger: SQLite takes an empty one for its own."""
+    """Refuse a file whose first bytes are not those of a ledger; SQLite would accept an empty file."""
     try:
         if path.exists() and not path.is_file():
             raise InvalidInput(f"{shown} is no file, so no ledger; name another")
@@ -417,7 +417,7 @@ def _check_kind(path: Path, shown: str) -> None:
 
 
 def _check(db: sqlite3.Connection, shown: str) -> None:
-    """Check that a ledger is as this library wrote it; in a transaction."""
+    """Check, in a transaction, that a ledger is as this library wrote it."""
     of = version(db)
     if of > VERSION:
         raise InvalidInput(
@@ -437,7 +437,7 @@ def _check(db: sqlite3.Connection, shown: str) -> None:
 
 
 def _migrate(db: sqlite3.Connection) -> None:
-    """Make a ledger one of version 2: its chain begins with what is there."""
+    """Convert a ledger to version 2, with a chain that begins after the existing rows."""
     for statement in (*TABLES, *STAYS):
         db.execute(statement)
     extend(db, begin=True)
@@ -453,6 +453,6 @@ def _expected(of: int) -> frozenset[str]:
 
 
 def _schema(db: sqlite3.Connection) -> frozenset[str]:
-    """All tables and triggers, as the file states them; blanks do not count."""
+    """Return the statements of all tables and triggers in the file, with blanks normalised."""
     found = db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
     return frozenset(" ".join(str(sql).split()) for (sql,) in found)

@@ -1,1 +1,1 @@
-"""Numbers with counted errors. Knows nothing of privacy."""
+"""Numerical routines that return results with proven error bounds; nothing here depends on privacy definitions."""

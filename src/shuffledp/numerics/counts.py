@@ -40,10 +40,10 @@ from shuffledp.numerics.sums import ComplexArray, IndependentSum, bromwich_line
 # `RELATIVE_ERROR` is a generous total; tests compare with ball arithmetic.
 
 RELATIVE_ERROR = 2e-11
-"""Relative error of every probability below 1 returned here, for values of at least 1e-300."""
+"""Relative error of every probability below 1 that this module returns, for probabilities of at least 1e-300."""
 
 COMBINED_ERROR = 2.0 * RELATIVE_ERROR + 1e-13
-"""Relative error of a product or a quotient of two of them, its own roundings and those of its arguments included."""
+"""Relative error of a product or quotient of two such probabilities, including the rounding of the operation itself."""
 
 _LEGENDRE = np.polynomial.legendre.leggauss(24)
 _NODES, _WEIGHTS = (_LEGENDRE[0] + 1.0) / 2.0, _LEGENDRE[1] / 2.0
@@ -55,10 +55,10 @@ def log_pmf(k: Any, n: Any, p: Any) -> FloatArray:
 
     Parameters
     ----------
-    k, n : array_like of whole numbers
-        As floats, 0 <= n <= 2^53; any k.
+    k, n : array_like of float
+        Whole numbers: the number of successes k, of any size or sign, and the number of trials n, 0 <= n <= 2^53.
     p : array_like
-        In [0, 1]; the double given is taken as exact.
+        Success probability in [0, 1]; the double given is taken as exact.
     """
     k, n, p = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (k, n, p)))
     inside = (k >= 0) & (k <= n)
@@ -81,7 +81,10 @@ def log_pmf(k: Any, n: Any, p: Any) -> FloatArray:
 
 
 def log_pmf_error(logs: FloatArray) -> FloatArray:
-    """Bound the absolute error of values of `log_pmf`, which are at most 0: above the module's 1e-14 + 3e-15 |log|."""
+    """Bound the absolute error of log-probabilities returned by `log_pmf`.
+
+    ``logs`` are such values, at most 0. The bound is at least the error 1e-14 + 3e-15 |log| stated for this module.
+    """
     return 1e-13 + 1e-14 * np.abs(logs)
 
 
@@ -102,19 +105,22 @@ def sf(a: Any, n: Any, p: Any) -> FloatArray:
 
 
 def cdf(k: Any, n: Any, p: Any) -> FloatArray:
-    """Return P(X <= k) for X ~ Bin(n, p), element-wise, relative error below `RELATIVE_ERROR`."""
+    """Return P(X <= k) for X ~ Bin(n, p), element-wise, relative error below `RELATIVE_ERROR`.
+
+    Arguments as for `sf`, with any whole k.
+    """
     return tail(np.asarray(n, dtype=np.float64) - k, n, p, True)
 
 
 def tail(a: Any, n: Any, p: Any, failures: Any) -> FloatArray:
-    """Return the chance of at least ``a`` successes, or failures where asked, among n trials of chance p.
+    """Return the probability of at least ``a`` successes (or failures) among n independent trials of probability p.
 
     Parameters
     ----------
     a, n, p : array_like
         As for `log_pmf`; any whole a.
     failures : array_like of bool
-        Whether failures are counted.
+        True to count failures instead of successes.
     """
     a, n, p, failures = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (a, n, p, failures)))
     failures = failures.astype(bool)
@@ -130,7 +136,10 @@ def tail(a: Any, n: Any, p: Any, failures: Any) -> FloatArray:
 
 
 def _small_tail(a: FloatArray, n: FloatArray, p: FloatArray, mirrored: Any) -> FloatArray:
-    """P(X >= a) by (T) where a is on the far side of the mean; `mirrored` counts failures, so p becomes 1 - p."""
+    """Return P(X >= a) by (T) where a is above the mean, and 1 where it is certain.
+
+    Where ``mirrored`` is True failures are counted: p is replaced by 1 - p.
+    """
     valid = (a >= 1) & (a <= n) & (p > 0) & (p < 1)
     aa, nn, pp = np.where(valid, a, 1.0), np.where(valid, n, 1.0), np.where(valid, p, 0.5)
     q = 1.0 - pp
@@ -157,7 +166,7 @@ def _log_integrand(s: FloatArray, a: FloatArray, n: FloatArray, rho: FloatArray,
 
 
 def _cut(a: FloatArray, n: FloatArray, rho: FloatArray, slope: FloatArray) -> FloatArray:
-    """Point in (0, 1] beyond which the integrand is below e^-40 (1 if there is none).
+    """Return the point in (0, 1] beyond which the integrand of (T) is below e^-40; 1 if there is none.
 
     Newton from the right on a convex increasing function stays right of the root, so stopping early is safe.
     """
@@ -211,12 +220,12 @@ CONVOLVE_UP_TO = 4096
 MAX_GROUPS = 256
 _TINY = 1e-300
 _ALIKE = 1e-10
-"""Two counts whose tails differ by less, relatively, are computed once."""
+"""Two counts whose lower tails differ by less than this, relatively, share one evaluation of the tail."""
 
 
 @dataclass(frozen=True, eq=False)
 class SuccessCount:
-    """C = sum of independent Bernoulli variables, ``counts[g]`` of them with probability ``probabilities[g]``.
+    """The number C of successes in independent trials, ``counts[g]`` of them with probability ``probabilities[g]``.
 
     Parameters
     ----------
@@ -231,7 +240,7 @@ class SuccessCount:
 
     @classmethod
     def of(cls, probabilities: FloatArray, counts: FloatArray) -> SuccessCount:
-        """Drop empty groups and impossible successes; sort by probability."""
+        """Return the count sorted by probability, without empty groups and groups of probability 0."""
         p, c = probabilities, counts.astype(np.float64, copy=False)
         keep = (c > 0) & (p > 0)
         if not keep.all():
@@ -245,33 +254,36 @@ class SuccessCount:
 
     @cached_property
     def n(self) -> float:
-        """Number of variables that can succeed."""
+        """The number of trials with a positive success probability."""
         return float(self.counts.sum())
 
     @cached_property
     def mean(self) -> float:
-        """E C, in plain double precision: it places grids, nothing is certified from it."""
+        """The expectation E C in plain double precision, to place grids; nothing is certified from it."""
         return float((self.counts * self.probabilities).sum())
 
     @cached_property
     def deviation(self) -> float:
-        """Standard deviation of C, likewise."""
+        """The standard deviation of C in plain double precision, to place grids; nothing is certified from it."""
         return math.sqrt(float((self.counts * self.probabilities * (1.0 - self.probabilities)).sum()))
 
     @cached_property
     def tilts(self) -> tuple[FloatArray, FloatArray]:
-        """Tilts t >= 0, and log E exp(-t C) there, good to 8 roundoffs a group: for bounds of Chernoff."""
+        """Tilts t >= 0, shape (401,), and log E exp(-t C) at each, for Chernoff bounds.
+
+        The logarithms have an absolute error of at most 8 EPS per group.
+        """
         t = np.concatenate(([0.0], np.geomspace(1e-3 / (self.deviation + 1.0), 60.0, 400)))
         return t, np.log1p(self.probabilities * np.expm1(-t)[:, None]) @ self.counts
 
     @cached_property
     def failures(self) -> SuccessCount:
-        """The count of failures; complements are off by at most one EPS, and never round to 1."""
+        """The number of failures; each complement 1 - p is off by at most one EPS and is never rounded to 1."""
         return SuccessCount.of(np.minimum(1.0 - self.probabilities, 1.0 - EPS), self.counts)
 
     @cached_property
     def groups(self) -> _Groups:
-        """At most MAX_GROUPS groups of neighbouring probabilities, each standing for its mean."""
+        """The trials in at most MAX_GROUPS groups of neighbouring probabilities, each group represented by its mean."""
         p, c = self.probabilities, self.counts
         if p.size <= MAX_GROUPS:
             return _Groups(p, c, p, p, np.zeros_like(p))
@@ -323,7 +335,7 @@ class SuccessCount:
         return Enclosure(np.maximum(value * (1.0 - error) - tiny, 0.0), value * (1.0 + error) + tiny)
 
     def pmf_convolved(self) -> tuple[FloatArray, float]:
-        """Exact pmf on 0..n by convolution, and its relative error (besides underflow below 1e-300)."""
+        """Return the probability mass function on 0..n by convolution, and its relative error above 1e-300."""
         pmf, error = np.ones(1), 0.0
         for p, count in zip(self.probabilities, self.counts, strict=True):
             if count == 1:
@@ -356,7 +368,10 @@ class SuccessCount:
         return Enclosure(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
 
     def _transformed_pmf(self, x: FloatArray) -> Enclosure:
-        """Differences of neighbouring tails, each from its own side of the mean, so that far tails stay sharp."""
+        """Enclose P(C = x) by differences of neighbouring tails.
+
+        Each tail is taken from its own side of the mean, so that far tails keep their relative accuracy.
+        """
         lower, upper = np.zeros_like(x), np.zeros_like(x)
         failures = self.failures
         for side, count, at in ((x <= self.mean, self, x), (x > self.mean, failures, self.n - x)):
@@ -368,19 +383,19 @@ class SuccessCount:
 
 
 def _lower_bounds(count: SuccessCount, x: FloatArray) -> Enclosure:
-    """P(C <= x) for x about the mean or below it; 0 below 0."""
+    """Enclose P(C <= x) for x up to about the mean; 0 where x is negative."""
     found = count.groups.lower_tails(np.maximum(x, 0.0))
     return Enclosure(np.where(x < 0, 0.0, np.maximum(found.lower, 0.0)), np.where(x < 0, 0.0, found.upper))
 
 
 @dataclass(frozen=True, eq=False)
 class SuccessRange:
-    """A count whose success probabilities are known to a few units in the last place.
+    """A count of successes whose probabilities are known only between two bounds.
 
     Parameters
     ----------
     fewest, most : SuccessCount
-        Counts stochastically below and above it: all probabilities rounded down, and up.
+        Counts that are stochastically smaller and larger: all probabilities rounded down, and rounded up.
     """
 
     fewest: SuccessCount
@@ -388,7 +403,7 @@ class SuccessRange:
 
     @classmethod
     def of(cls, probabilities: FloatArray, counts: FloatArray, ulps: int) -> SuccessRange:
-        """Round each probability, known to within ``ulps`` units in the last place, both ways."""
+        """Return the range of counts whose ``probabilities`` are each known within ``ulps`` units in the last place."""
         return cls(
             SuccessCount.of(np.clip(round_down(probabilities, ulps), 0.0, 1.0), counts),
             SuccessCount.of(np.clip(round_up(probabilities, ulps), 0.0, 1.0), counts),
@@ -410,7 +425,7 @@ class SuccessRange:
 
     @property
     def _apart(self) -> float:
-        """Bound how much log P(C <= x) rises from the most to the fewest successes, whatever x is; inf if unknown.
+        """Upper bound on log P(C <= x) for the fewest successes minus that for the most, for all x; inf if not bounded.
 
         Its derivative in p_i is -P(the others = x)/P(C <= x), and P(C <= x) >= P(C = x) >= (1 - p_i) P(the others = x).
         """
@@ -421,9 +436,11 @@ class SuccessRange:
         return float(gaps @ high.counts) if bool((low.counts == high.counts).all()) else math.inf
 
     def _binomial_slack(self, x: FloatArray, tail: FloatArray) -> FloatArray:
-        """One binomial instead of two, by the mean value theorem: -d/dp log P(C <= x) = (n-x)/(1-p) pmf(x)/P(C <= x).
+        """Bound the relative difference of P(C <= x) between the two ends of a range that has a single probability.
 
-        Taken at the largest p and doubled: where the slack is small, pmf and tail hardly change between the ends.
+        By the mean value theorem with -d/dp log P(C <= x) = (n-x)/(1-p) pmf(x)/P(C <= x), so that one binomial is
+        evaluated instead of two. ``tail`` is P(C <= x) at the largest p, where the derivative is taken; it is doubled,
+        because pmf and tail hardly change between the ends wherever the slack is small.
         """
         n, low, high = self.most.n, float(self.fewest.probabilities[0]), float(self.most.probabilities[0])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -433,7 +450,11 @@ class SuccessRange:
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Groups of Bernoulli variables: mean probability, size, extremes, and sum of squared distances to the mean."""
+    """Groups of Bernoulli variables.
+
+    Fields of each group: mean probability, size, smallest and largest probability, sum of squared distances to the
+    mean.
+    """
 
     p: FloatArray
     size: FloatArray
@@ -442,7 +463,7 @@ class _Groups:
     scatter: FloatArray
 
     def lower_tails(self, x: FloatArray) -> Enclosure:
-        """Enclose P(C <= x) for any x up to the mean, tilting anew every few standard deviations."""
+        """Enclose P(C <= x) for any x up to the mean; a new tilt is chosen every few standard deviations."""
         lower, upper = np.zeros_like(x), np.zeros_like(x)
         if x.size:
             reach = 3.0 * max(math.sqrt(self._least_variance(0.0)), 1.0)
@@ -454,7 +475,7 @@ class _Groups:
         return Enclosure(lower, upper)
 
     def lower_tail(self, x: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
-        """Bounds on P(C <= x) by (L) with one tilt theta > 0, good near the anchor."""
+        """Return lower and upper bounds on P(C <= x) by (L) with one tilt theta > 0, sharp for x near ``anchor``."""
         sums = IndependentSum(self.size, np.ones((self.p.size, 1)), self.p[:, None], self.p)
         theta = self._tilt(anchor)
         variance = self._least_variance(theta)
@@ -487,7 +508,10 @@ class _Groups:
         return lower, np.maximum(upper, 0.0)
 
     def _tilt(self, anchor: float) -> float:
-        """Theta > 0 with tilted mean near the anchor, at least 1.5/deviation (any positive value is valid)."""
+        """Return a tilt theta > 0 whose tilted mean is near ``anchor``.
+
+        It is at least 1.5/deviation; any positive tilt gives valid bounds.
+        """
         low, high = -60.0, 60.0
         for _ in range(60):
             middle = 0.5 * (low + high)
@@ -496,7 +520,10 @@ class _Groups:
         return max(0.5 * (low + high), 1.5 / max(math.sqrt(self._least_variance(0.0)), 0.3))
 
     def _least_variance(self, theta: float) -> float:
-        """Lower bound of the variance tilted by exp(-theta C): p(1-p) after tilting is unimodal in p."""
+        """Return a lower bound on the variance of C tilted by exp(-theta C).
+
+        The tilted p(1 - p) is unimodal in p, so within a group it is smallest at one of the extremes.
+        """
 
         def variance(p: FloatArray) -> FloatArray:
             down = math.exp(-theta)
@@ -506,14 +533,20 @@ class _Groups:
 
     @staticmethod
     def _points(variance: float, period: float) -> int:
-        """Points after which |M(-z)| has fallen by e^-45: |M(-theta-it)| <= M(-theta) exp(-variance (1 - cos t))."""
+        """Return the number of points z = theta + it after which |M(-z)| has fallen by the factor e^-45.
+
+        By |M(-theta-it)| <= M(-theta) exp(-variance (1 - cos t)).
+        """
         whole = int(period + 1) // 2
         if variance <= 22.5:
             return whole
         return min(whole, math.ceil(2.0 * math.asin(math.sqrt(22.5 / variance)) * period / (2.0 * math.pi)) + 1)
 
     def _scatter_error(self, z: ComplexArray) -> FloatArray:
-        """|sum log(1+p_i y) - size log(1+mean y)| <= sum (p_i - mean)^2 max|y/(1+py)|^2 / 2 along the segment."""
+        """Bound the error of log M(-z) from replacing each group's probabilities p_i by their mean, shape of z.
+
+        |sum log(1+p_i y) - size log(1+mean y)| <= sum (p_i - mean)^2 max|y/(1+py)|^2 / 2 along the segment.
+        """
         if not self.scatter.any():
             return np.zeros(z.size)
         y = np.expm1(-z)[:, None]
@@ -526,11 +559,17 @@ class _Groups:
             return 0.51 * (np.abs(y) ** 2 / distance**2) @ self.scatter
 
     def _complement_error(self, z: ComplexArray) -> FloatArray:
-        """Probabilities may be complements off by an EPS: |d log(1 + p y)/dp| = |y/(1 + p y)|, doubled."""
+        """Bound the error of log M(-z) if probabilities are complements that are off by one EPS, shape of z.
+
+        Twice the derivative |d log(1 + p y)/dp| = |y/(1 + p y)|.
+        """
         return 2.0 * EPS * (np.abs(np.expm1(-z))[:, None] / np.abs(_bernoulli_mgf(z, self.p))) @ self.size
 
     def _far_alias(self, x: FloatArray, theta: float, period: float, sums: IndependentSum) -> FloatArray:
-        """Aliases at x - k period, by Chernoff with larger tilts: sum_k exp(theta k P) M(-t) exp(t (x - k P))."""
+        """Bound the sum of the aliases at x - k period, k >= 1, by Chernoff bounds with larger tilts t.
+
+        The sum is at most sum_k exp(theta k P) M(-t) exp(t (x - k P)), P being the period.
+        """
         tilts = theta + np.minimum(theta * np.array([0.25, 0.5, 1.0, 2.0, 4.0, 7.0, 11.0]), 60.0)
         centered, error = sums.log_mgf_centered(-tilts.astype(np.complex128))
         # Jensen: for real arguments the grouped mgf is an upper bound of the true one
@@ -542,12 +581,12 @@ class _Groups:
 
 
 def _bernoulli_mgf(z: ComplexArray, p: FloatArray) -> ComplexArray:
-    """1 - p + p exp(-z), shape (points, groups), without cancellation."""
+    """Return 1 - p + p exp(-z), shape (points, groups), without cancellation."""
     return np.asarray((1.0 - p) + np.multiply.outer(np.exp(-z), p), dtype=np.complex128)
 
 
 def _exact_offset(x: FloatArray, size: FloatArray, p: FloatArray) -> FloatArray:
-    """X - sum size*p without cancellation."""
+    """Return x - sum size*p without cancellation, shape of x."""
     high, low = two_product(size, p)
     parts = [*(-high).tolist(), *(-low).tolist()]
     total = math.fsum(parts)
@@ -568,7 +607,7 @@ def _exact_offset(x: FloatArray, size: FloatArray, p: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class BlockedCount:
-    """A partition of 0, 1, ..., n into blocks, with bounds on the law of C over it.
+    """A partition of 0, 1, ..., n into blocks of neighbouring integers, with bounds on the distribution of a count C.
 
     Attributes
     ----------
@@ -586,16 +625,17 @@ class BlockedCount:
 
     @classmethod
     def of(cls, count: SuccessRange, depth: float, per_deviation: float) -> BlockedCount:
-        """Partition the range of a count.
+        """Partition the range of a count into blocks that are narrow near its mean.
 
         Parameters
         ----------
         count : SuccessRange
-            The count.
+            The count C.
         depth : float
-            Standard deviations below the mean that are resolved; what lies lower is one block.
+            Number of standard deviations below the mean down to which blocks are narrow; all lower values form one
+            block.
         per_deviation : float
-            Blocks per standard deviation near the mean (every integer, if that is coarser).
+            Blocks per standard deviation near the mean; every integer is a block if that gives fewer blocks.
         """
         most = count.most
         mean, deviation = most.mean, max(most.deviation, 0.5)
@@ -607,7 +647,7 @@ class BlockedCount:
         return cls(left, last == left, count.cdf(last))
 
     def expectation(self, values: Enclosure) -> Interval:
-        """Bracket E h(C) for a non-negative, non-increasing h from bounds on h at the left ends."""
+        """Enclose E h(C) for a non-negative, non-increasing h, from bounds on h at the left ends of the blocks."""
         upper = np.maximum.accumulate(values.upper[::-1])[::-1]
         # the value at the right end of a block is at least the value at the next left end
         following = np.append(values.lower[1:], 0.0)

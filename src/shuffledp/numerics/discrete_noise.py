@@ -39,11 +39,11 @@ from shuffledp.numerics.randomness import Randomness, Words
 
 _WORD = 64
 _SPARE = 12
-"""Decimal digits beyond those that the bits compared need."""
+"""Decimal digits that are computed beyond those needed for the compared bits."""
 
 
 def exp_bounds(gamma: Fraction, bits: int) -> tuple[int, int]:
-    """Whole numbers around 2^bits exp(-gamma), at most 2 apart.
+    """Return two whole numbers, at most 2 apart, that enclose 2^bits exp(-gamma).
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ def exp_bounds(gamma: Fraction, bits: int) -> tuple[int, int]:
     Returns
     -------
     lower, upper : int
-        lower <= 2^bits exp(-gamma) <= upper: the quotient is rounded outward, and the exponential of the standard
-        library's `decimal`, which rounds correctly, moved by one unit more.
+        lower <= 2^bits exp(-gamma) <= upper. The quotient is rounded outward; the exponential of the standard library's
+        `decimal`, which rounds correctly, is moved by one more unit.
 
     Examples
     --------
@@ -92,12 +92,12 @@ class LazyUniform:
         self._word = word
 
     def extend(self) -> None:
-        """Draw 64 bits more of the same numbers."""
+        """Draw 64 further bits of U."""
         self.value = (self.value << _WORD) | self._word()
         self.bits += _WORD
 
     def below_exp(self, gamma: Fraction) -> bool:
-        """Whether U < exp(-gamma), for gamma >= 0; bits are drawn until that is certain."""
+        """Return whether U < exp(-gamma), for gamma >= 0, after drawing as many bits as the decision needs."""
         while True:
             decided = self.compare(*exp_bounds(gamma, self.bits))
             if decided is not None:
@@ -105,13 +105,13 @@ class LazyUniform:
             self.extend()
 
     def compare(self, lower: int, upper: int) -> bool | None:
-        """Whether U < b, of which lower <= 2^bits b <= upper is known; None if that does not decide."""
+        """Return whether U < b, given lower <= 2^bits b <= upper; None if the known bits of U do not decide it."""
         if self.value + 1 <= lower:
             return True
         return False if self.value >= upper else None
 
     def floor_exponential(self, scale: Fraction, offset: Fraction, near: int) -> int:
-        """Largest whole k with U < exp(-(k - offset)/scale): floor(offset - scale log U).
+        """Return floor(offset - scale log U), the largest whole k with U < exp(-(k - offset)/scale).
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class LazyUniform:
         offset : Fraction
             From 0 to 1.
         near : int
-            Where to look first; any number is right.
+            Start of the search; it changes the time of the search, never the result.
         """
 
         def reached(k: int) -> bool:
@@ -138,7 +138,7 @@ class LazyUniform:
         return least
 
     def exponential_bounds(self) -> tuple[Fraction, Fraction]:
-        """Bounds on -log U, from the bits that are known (and 64 more if all of them are 0)."""
+        """Return lower and upper bounds on -log U from the known bits; 64 more are drawn first if all of them are 0."""
         while self.value == 0:
             self.extend()
         context = _context(self.bits // 3 + _SPARE, ROUND_FLOOR)
@@ -149,7 +149,10 @@ class LazyUniform:
 
 
 def half_normal_accepts(proposal: LazyUniform, test: LazyUniform) -> bool:
-    """Whether V < exp(-(E - 1)^2/2), with E = -log U: then E has the half-normal law (von Neumann 1951)."""
+    """Return whether V < exp(-(E - 1)^2/2), with E = -log U, U = ``proposal`` and V = ``test``.
+
+    E given acceptance has the half-normal distribution (von Neumann 1951).
+    """
     while True:
         least, most = proposal.exponential_bounds()
         farthest = max(abs(least - 1), abs(most - 1))
@@ -169,10 +172,10 @@ def _context(digits: int, rounding: str) -> Context:
 
 
 LARGEST_SCALE = 2.0**44
-"""Beyond, doubles do not resolve the whole numbers that are drawn."""
+"""Largest scale accepted; beyond it, doubles do not resolve the whole numbers that are drawn."""
 _CHUNK = 1 << 15  # samples at a time, so that temporaries stay in cache
 _SMALL = np.uint64(1 << 50)
-"""Words (with the sign bit) below it are decided exactly."""
+"""Random words (including the sign bit) below this are decided by exact arithmetic."""
 _HALF = Fraction(1, 2)
 
 Integers = NDArray[np.int64]
@@ -180,16 +183,20 @@ Draw = Callable[[FloatArray, Randomness], Integers]
 
 
 def geometric(scale: ArrayLike, n: int, random: Randomness) -> Integers:
-    """Independent geometric draws: P(X >= k) = exp(-k/scale) for k = 0, 1, ...
+    """Draw independent geometric numbers: P(X >= k) = exp(-k/scale) for k = 0, 1, ...
 
     Parameters
     ----------
     scale : float or array_like, shape (n,)
         Positive, at most 2^44.
     n : int
-        How many draws, at least 0.
+        Number of draws, at least 0.
     random : Randomness
         Source of the bits.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
 
     Raises
     ------
@@ -200,18 +207,23 @@ def geometric(scale: ArrayLike, n: int, random: Randomness) -> Integers:
 
 
 def discrete_laplace(scale: ArrayLike, n: int, random: Randomness) -> Integers:
-    """Discrete Laplace noise: P(X = x) proportional to exp(-|x|/scale) on the whole numbers.
+    """Draw discrete Laplace noise: P(X = x) proportional to exp(-|x|/scale) on the whole numbers.
 
-    A geometric magnitude with a fair sign, drawn again where it is minus 0 (Canonne, Kamath and Steinke 2020).
+    A geometric magnitude gets a fair sign, and the draw is repeated if it is minus 0 (Canonne, Kamath and Steinke
+    2020).
 
     Parameters
     ----------
     scale : float or array_like, shape (n,)
         Positive, at most 2^44.
     n : int
-        How many draws, at least 0.
+        Number of draws, at least 0.
     random : Randomness
         Source of the bits.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
 
     Raises
     ------
@@ -227,9 +239,9 @@ def discrete_laplace(scale: ArrayLike, n: int, random: Randomness) -> Integers:
 
 
 def discrete_gaussian(sigma: ArrayLike, n: int, random: Randomness) -> Integers:
-    """Discrete Gaussian noise: P(X = x) proportional to exp(-x^2/(2 sigma^2)) on the whole numbers.
+    """Draw discrete Gaussian noise: P(X = x) proportional to exp(-x^2/(2 sigma^2)) on the whole numbers.
 
-    Discrete Laplace noise Y of scale t = floor(sigma) + 1, kept with probability exp(-(|Y| - sigma^2/t)^2/(2
+    Discrete Laplace noise Y of scale t = floor(sigma) + 1 is accepted with probability exp(-(|Y| - sigma^2/t)^2/(2
     sigma^2)) (Canonne, Kamath and Steinke 2020, Algorithm 3).
 
     Parameters
@@ -237,9 +249,13 @@ def discrete_gaussian(sigma: ArrayLike, n: int, random: Randomness) -> Integers:
     sigma : float or array_like, shape (n,)
         Positive, at most 2^44.
     n : int
-        How many draws, at least 0.
+        Number of draws, at least 0.
     random : Randomness
         Source of the bits.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
 
     Raises
     ------
@@ -264,18 +280,22 @@ def discrete_gaussian(sigma: ArrayLike, n: int, random: Randomness) -> Integers:
 
 
 def rounded_laplace(scale: ArrayLike, n: int, random: Randomness) -> Integers:
-    """Continuous Laplace noise rounded to the nearest whole number: P(|X| >= k) = exp(-(k - 1/2)/scale), k >= 1.
+    """Draw continuous Laplace noise rounded to the nearest whole number: P(|X| >= k) = exp(-(k - 1/2)/scale), k >= 1.
 
-    Being a function of the continuous noise, it is as private, alone and among any other reports.
+    Rounding is post-processing, so a rounded report has at least the privacy of the continuous one, alone or shuffled.
 
     Parameters
     ----------
     scale : float or array_like, shape (n,)
         Scale of the continuous noise, positive, at most 2^44.
     n : int
-        How many draws, at least 0.
+        Number of draws, at least 0.
     random : Randomness
         Source of the bits.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
 
     Raises
     ------
@@ -292,20 +312,24 @@ def rounded_laplace(scale: ArrayLike, n: int, random: Randomness) -> Integers:
 
 
 def rounded_gaussian(sigma: ArrayLike, n: int, random: Randomness) -> Integers:
-    """Continuous normal noise rounded to the nearest whole number: P(X <= k) = Phi((k + 1/2)/sigma).
+    """Draw continuous normal noise rounded to the nearest whole number: P(X <= k) = Phi((k + 1/2)/sigma).
 
-    An exponential E = -log U is kept with probability exp(-(E - 1)^2/2), which makes it half-normal (von Neumann
-    1951), then multiplied by sigma, rounded and given a fair sign. Being a function of the continuous noise, it is as
-    private, alone and among any other reports.
+    An exponential E = -log U is accepted with probability exp(-(E - 1)^2/2), which makes it half-normal (von Neumann
+    1951), then multiplied by sigma, rounded and given a fair sign. Rounding is post-processing, so a rounded report has
+    at least the privacy of the continuous one, alone or shuffled.
 
     Parameters
     ----------
     sigma : float or array_like, shape (n,)
         Standard deviation of the continuous noise, positive, at most 2^44.
     n : int
-        How many draws, at least 0.
+        Number of draws, at least 0.
     random : Randomness
         Source of the bits.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
 
     Raises
     ------
@@ -332,7 +356,10 @@ def _propose_rounded_gaussian(sigma: FloatArray, random: Randomness) -> tuple[In
 
 
 def _magnitudes(scale: FloatArray, offset: float, random: Randomness) -> tuple[Integers, NDArray[np.bool_]]:
-    """floor(offset - scale log U) with U from 63 bits of a word, and the bit left, for a sign."""
+    """Return floor(offset - scale log U), shape of scale, and a fair bit for each, to be used as a sign.
+
+    U is made from 63 bits of a random word; the remaining bit is the sign.
+    """
     words = random.words(scale.size)
     whole, unsure = _rounded(words, _logs(words), scale, offset)
     for i in np.flatnonzero(unsure):
@@ -342,7 +369,7 @@ def _magnitudes(scale: FloatArray, offset: float, random: Randomness) -> tuple[I
 
 
 def _logs(words: Words) -> FloatArray:
-    """log((V + 1/2)/2^63), V the upper 63 bits."""
+    """Return log((V + 1/2)/2^63) element-wise, V being the upper 63 bits of a word."""
     u = (words >> np.uint64(1)).astype(np.float64)
     u += 0.5
     u *= 2.0**-63
@@ -350,7 +377,7 @@ def _logs(words: Words) -> FloatArray:
 
 
 def _rounded(words: Words, logs: FloatArray, scale: FloatArray, offset: float) -> tuple[Integers, NDArray[np.bool_]]:
-    """floor(offset - scale log U) in double precision, and where that is not certain."""
+    """Return floor(offset - scale log U) in double precision, and a mask of elements where rounding leaves it open."""
     y = offset - scale * logs
     doubt = scale * (1.0 - logs)
     doubt *= 2.0**-48
@@ -362,7 +389,10 @@ def _rounded(words: Words, logs: FloatArray, scale: FloatArray, offset: float) -
 
 
 def _compare_exp(words: Words, gamma: FloatArray, doubt: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Whether U < exp(-gamma), U in [W, W+1)/2^64, gamma known up to doubt; and where that is not certain."""
+    """Return whether U < exp(-gamma), element-wise, and a mask of the elements where rounding leaves it open.
+
+    U lies in [W, W+1)/2^64 for a word W; gamma is known up to an absolute error ``doubt``.
+    """
     u = (words.astype(np.float64) + 0.5) * 2.0**-64
     chance = np.exp(-gamma)
     # exp(-gamma) moves by at most chance (e^doubt - 1); 8 units for exp, one for u, half a cell for its other bits
@@ -418,14 +448,14 @@ def _lazy(value: int, bits: int, random: Randomness) -> LazyUniform:
 # The about 2^-52 of all draws that v leaves open are decided by as many further bits as it takes.
 
 BASE = 256
-"""Scale of the law in the table."""
+"""Scale of the discrete normal distribution in the table."""
 SMALLEST_WIDE = 2.0**15
-"""Scales that whole numbers a_2, a_3 can make lie too far apart below."""
+"""Smallest scale of `wide_gaussian`; below it, neighbouring scales reachable with whole a_2, a_3 are too far apart."""
 WIDENING = 1e-3
-"""A scale is exceeded by less than this, relatively."""
+"""Upper bound on the relative excess of the drawn scale over the requested one."""
 
 _REACH = (BASE * BASE - 9) // 9
-"""Largest (a/s)^2: 3^2 (s^2 + a^2) <= B^2 s^2."""
+"""Largest (a/s)^2 for which Poisson summation applies: 3^2 (s^2 + a^2) <= B^2 s^2."""
 _GUARD = 64  # bits beyond those asked for, which absorb all roundings
 _OPEN = np.int16(-(2**15))
 _DRAWS = 1 << 15  # draws at a time: temporaries stay in cache
@@ -433,14 +463,14 @@ _CANDIDATES = 64
 
 
 class Cumulative(NamedTuple):
-    """Bounds on a distribution function: lower[i] <= 2^bits F(first + i) < upper[i].
+    """Bounds on a distribution function F on whole numbers: lower[i] <= 2^bits F(first + i) < upper[i].
 
     Parameters
     ----------
     first : int
-        Least number listed.
+        Smallest number listed.
     lower, upper : list of int
-        Non-decreasing.
+        The bounds, non-decreasing.
     """
 
     first: int
@@ -450,12 +480,12 @@ class Cumulative(NamedTuple):
 
 @lru_cache(maxsize=8)
 def cumulative(bits: int) -> Cumulative:
-    """Enclose the distribution function of the discrete normal law of scale `BASE`, to so many bits.
+    """Enclose the distribution function of the discrete normal distribution of scale `BASE`, in units of 2^-bits.
 
     Parameters
     ----------
     bits : int
-        At least 1.
+        Precision of the bounds, at least 1.
 
     Returns
     -------
@@ -479,7 +509,10 @@ def cumulative(bits: int) -> Cumulative:
 
 
 def _weights(work: int) -> tuple[list[int], list[int]]:
-    """Whole numbers around 2^work exp(-x^2/(2 BASE^2)), x = 0, 1, ..., up to where the lower ones vanish."""
+    """Return lower and upper whole numbers around 2^work exp(-x^2/(2 BASE^2)) for x = 0, 1, ...
+
+    The lists end where the lower bounds reach 0.
+    """
     one = 1 << work
     low, high = exp_bounds(Fraction(1, 2 * BASE * BASE), work)
     down, up = [one], [one]
@@ -493,16 +526,16 @@ def _weights(work: int) -> tuple[list[int], list[int]]:
 
 
 class _Table(NamedTuple):
-    """What the first bits of a uniform number decide.
+    """Lookup table from the leading bits of a uniform number U to the number drawn.
 
     Parameters
     ----------
     first : int
-        The number that stands at place 0 of ``ends``.
+        The number whose value of F is ``ends[0]``.
     ends : ndarray of uint64
         floor(2^64 F(x)), x from ``first`` on.
     guide : ndarray of int16, shape (2^16,)
-        The number drawn, by the first 16 bits; `_OPEN` where they leave it open.
+        The number drawn, by the first 16 bits of U; `_OPEN` where more bits are needed.
     """
 
     first: int
@@ -524,7 +557,7 @@ def _table() -> _Table:
 
 
 def _base(n: int, random: Randomness) -> NDArray[np.int16]:
-    """Draw from the law of scale `BASE`."""
+    """Draw n numbers from the discrete normal distribution of scale `BASE`."""
     first, ends, guide = _table()
     leading = random.words(-(-n // 4)).view(np.uint16)[:n]
     drawn = guide[leading]
@@ -538,7 +571,7 @@ def _base(n: int, random: Randomness) -> NDArray[np.int16]:
 
 
 def _settled(uniform: LazyUniform) -> int:
-    """Return the least x with U < F(x), drawing bits until it is certain."""
+    """Return the smallest x with U < F(x), drawing bits of U until it is certain."""
     while True:
         uniform.extend()
         first, lower, upper = cumulative(uniform.bits)
@@ -549,7 +582,7 @@ def _settled(uniform: LazyUniform) -> int:
 
 @lru_cache(maxsize=4096)
 def layers(scale: float) -> tuple[int, ...]:
-    """Factors a_1 = 1, a_2, ... of the least found scale BASE sqrt(a_1^2 + a_2^2 + ...) that is at least ``scale``.
+    """Return factors a_1 = 1, a_2, ... with BASE sqrt(a_1^2 + a_2^2 + ...) at least ``scale`` and barely above it.
 
     Parameters
     ----------
@@ -589,14 +622,14 @@ def layers(scale: float) -> tuple[int, ...]:
 
 
 def wide_gaussian(scale: float, n: int, random: Randomness) -> NDArray[np.int64]:
-    """Discrete normal noise of at least this scale, less than one part in a thousand above it.
+    """Draw discrete normal noise whose scale is at least ``scale`` and exceeds it by less than one part in a thousand.
 
     Parameters
     ----------
     scale : float
         From `SMALLEST_WIDE` to 2^44.
     n : int
-        How many draws, at least 0.
+        Number of draws, at least 0.
     random : Randomness
         Source of the bits.
 

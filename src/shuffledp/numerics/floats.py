@@ -27,34 +27,35 @@ Lower = NewType("Lower", float)
 """A double proven to be at or below a real number. Arithmetic on it gives a plain float: the proof is lost."""
 
 EPS = 2.0**-53
-"""Largest relative error of one rounded operation: half a unit in the last place of 1. For this package alone.
+"""Unit roundoff of double precision: the largest relative error of one correctly rounded operation.
 
-Elsewhere docstrings call it a roundoff: "good to 8 roundoffs" is a relative error of 8 EPS.
+Used only inside this package. Elsewhere docstrings call it a roundoff: "good to 8 roundoffs" is a relative error of at
+most 8 EPS.
 """
 
 LARGEST_BELOW_ONE = 1.0 - EPS
-"""The double before 1."""
+"""The largest double below 1."""
 
 TINY = 1e-300
-"""Stands in for 0 in a divisor or a logarithm; as a rounding room it is above whatever underflow loses."""
+"""Replaces 0 in a divisor or a logarithm; as an absolute rounding allowance it exceeds what underflow can lose."""
 
 SMALLEST = 5e-324
 """The smallest positive double."""
 
 LEAST_MASS = 1e-290
-"""Probabilities below are taken for 0, on the safe side: quotients of larger ones keep all their digits."""
+"""Probabilities below this are replaced by 0 on the safe side; quotients of larger ones keep full precision."""
 
 LOG_DEEP = math.log(1e-270)
-"""Where the logarithm of a probability falls below this, the probability is about to leave double range."""
+"""Log-probability below which the probability itself is close to underflow."""
 
 JUST_BELOW = 1.0 - 1e-12
-"""Factor of a search that must not touch an end; nothing is proved by it."""
+"""Factor that keeps a search strictly below an end of its range; nothing is proved by it."""
 
 DIGITS = 10
-"""Significant digits of the certified ends that are published."""
+"""Number of significant digits of the certified bounds that are published."""
 
 UNBOUNDED = Upper(math.inf)
-"""The upper end of which nothing is known."""
+"""The trivial upper bound, infinity."""
 
 
 @overload
@@ -80,18 +81,18 @@ def inflated(value: float, operations: float) -> float: ...
 @overload
 def inflated(value: FloatArray, operations: float | FloatArray) -> FloatArray: ...
 def inflated(value: Any, operations: Any) -> Any:
-    """Return ``value`` moved away from 0 by the relative error of so many rounded operations; 0 stays 0.
+    """Return ``value`` moved away from 0 by the relative error of ``operations`` rounded operations; 0 stays 0.
 
     If x is computed by k operations, each within EPS of its result and none of them a cancellation or an underflow,
-    then |x| <= |exact| (1 + EPS)^k and |exact| <= |x| (1 + EPS)^k. Callers state 2 k or more; the factor
-    1 + 2 k EPS, itself exact for whole k, and the final product cover (1 + EPS)^(k + 1) for 1 <= k < 2^50.
+    then |x| <= |exact| (1 + EPS)^k and |exact| <= |x| (1 + EPS)^k. Callers state 2 k or more; the factor 1 + 2 k EPS,
+    itself exact for whole k, and the final product cover (1 + EPS)^(k + 1) for 1 <= k < 2^50.
 
     Parameters
     ----------
     value : float or ndarray
-        Computed; not the result of an underflow.
+        A computed number that is not the result of an underflow.
     operations : float
-        Relative error of the value in units of EPS, with room for the product that is formed here.
+        Bound on the relative error of ``value`` in units of EPS, including the product that is formed here.
     """
     return value * (1.0 + operations * EPS)
 
@@ -101,7 +102,7 @@ def deflated(value: float, operations: float) -> float: ...
 @overload
 def deflated(value: FloatArray, operations: float | FloatArray) -> FloatArray: ...
 def deflated(value: Any, operations: Any) -> Any:
-    """Return ``value`` moved towards 0 by the relative error of so many rounded operations; see `inflated`."""
+    """Return ``value`` moved towards 0 by the relative error of ``operations`` rounded operations; see `inflated`."""
     return value * (1.0 - operations * EPS)
 
 
@@ -112,10 +113,10 @@ def roundoff(operations: float | FloatArray, size: FloatArray) -> FloatArray: ..
 @overload
 def roundoff(operations: FloatArray, size: float = 1.0) -> FloatArray: ...
 def roundoff(operations: Any, size: Any = 1.0) -> Any:
-    """Bound the absolute error of so many rounded operations whose results are at most ``size``.
+    """Bound the absolute error of ``operations`` rounded operations whose results are at most ``size``.
 
-    Each is off by EPS times its result; an exponent or a logarithm of size x that is off by EPS x belongs here too,
-    because what is computed from it cancels no more. Non-negative; ``operations * EPS * size``.
+    Returns ``operations * EPS * size``, at least 0. Use it as well for an exponent or logarithm of size at most
+    ``size`` with a relative error of EPS, because exponentiating turns its absolute error into a relative one.
     """
     return operations * EPS * size
 
@@ -143,7 +144,7 @@ def next_below(value: Any) -> Any:
 
 
 def largest_below_one(precision: type[np.float32] | type[np.float64]) -> float:
-    """Return the number before 1 of a NumPy precision."""
+    """Return the largest number below 1 in a NumPy precision."""
     return float(np.nextafter(precision(1.0), precision(0.0)))
 
 
@@ -160,7 +161,7 @@ def fraction_down(value: Fraction) -> Lower:
 
 
 def root_up(square: Fraction) -> Upper:
-    """Return a double at or above a square root; the root itself where it is a double.
+    """Return a double at or above the square root of ``square``: the root itself where it is a double.
 
     `math.sqrt` is correctly rounded, so the next double is always enough.
     """
@@ -169,13 +170,13 @@ def root_up(square: Fraction) -> Upper:
 
 
 def root_down(square: Fraction) -> Lower:
-    """Return a double at or below a square root; the root itself where it is a double. See `root_up`."""
+    """Return a double at or below the square root of ``square``: the root itself if it is a double; see `root_up`."""
     found = math.sqrt(fraction_down(square))
     return Lower(found if Fraction(found) ** 2 <= square else next_below(found))
 
 
 def decimal_up(value: Decimal) -> Upper:
-    """Return a double that is written as a decimal at or above this one: the nearest double, or the one above it.
+    """Return the nearest double, or the next one above, such that its shortest decimal form is at or above ``value``.
 
     Examples
     --------
@@ -187,17 +188,18 @@ def decimal_up(value: Decimal) -> Upper:
 
 
 def few_digits_up(value: float, digits: int = DIGITS) -> Upper:
-    """Return the number of so many significant digits at or above a double: itself if it has no more.
+    """Return the smallest number of ``digits`` significant digits at or above ``value``.
 
-    The last digits of exp and log differ between processors. A certified end that leaves the library is moved outward
-    to few digits, so that machines state the same but for a value that lies within their last digits of a step.
+    The last digits of exp and log differ between processors. A certified bound that leaves the library is rounded
+    outward to few digits, so that all machines publish the same number unless the bound lies within those last digits
+    of a multiple of the last published digit.
 
     Parameters
     ----------
     value : float
         Finite or infinite, never NaN.
     digits : int
-        How many, at least 1; by default those of a number that is published.
+        Number of significant digits, at least 1; by default `DIGITS`.
 
     Examples
     --------
@@ -213,12 +215,12 @@ def few_digits_up(value: float, digits: int = DIGITS) -> Upper:
 
 
 def few_digits_down(value: float) -> Lower:
-    """Return the number of at most `DIGITS` significant digits at or below a double; see `few_digits_up`."""
+    """Return the largest number of `DIGITS` significant digits at or below ``value``; see `few_digits_up`."""
     return Lower(-few_digits_up(-value))
 
 
 def two_product(a: Any, b: Any) -> tuple[FloatArray, FloatArray]:
-    """Return the exact product as an unevaluated sum ``high + low`` (Dekker and Veltkamp).
+    """Return the exact product a*b as an unevaluated sum ``high + low`` of two doubles (Dekker and Veltkamp).
 
     Exact for |a|, |b| below 2^970 and no underflow of the low part.
     """
@@ -236,7 +238,7 @@ def _split(a: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def subtract_product(a: Any, b: Any, c: Any) -> FloatArray:
-    """Return ``a - b*c`` with a relative error of a few EPS whatever cancels."""
+    """Return ``a - b*c`` with a relative error of a few EPS, even where the two terms nearly cancel."""
     high, low = two_product(b, c)
     return (np.asarray(a, dtype=np.float64) - high) - low
 
@@ -276,10 +278,10 @@ def entropy_gap(y: FloatArray) -> FloatArray:
 
 
 def expm1_minus(z: NDArray[np.complex128], exp_z: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """Return ``exp(z) - 1 - z`` for complex z, given ``exp(z)``, which the caller needs as well.
+    """Return ``exp(z) - 1 - z`` for complex z, given ``exp_z = exp(z)``.
 
-    Relative error below 32 EPS where |z| < 0.25, absolute error below 4 EPS (|exp(z)| + 1 + |z|) beyond, where
-    the function has zeros.
+    Relative error below 32 EPS where |z| < 0.25; absolute error below 4 EPS (|exp(z)| + 1 + |z|) elsewhere, where the
+    function has zeros.
     """
     out = exp_z - 1.0 - z
     near = np.flatnonzero((z.real * z.real + z.imag * z.imag).ravel() < 0.0625)
@@ -310,7 +312,7 @@ _TABLE = _stirling_error_table(16)
 
 
 def stirling_error(n: FloatArray) -> FloatArray:
-    """Return ``log(n!) - log(sqrt(2 pi n) (n/e)^n)`` for whole n >= 1; absolute error below 1e-14 (n = 0: 0)."""
+    """Return ``log(n!) - log(sqrt(2 pi n) (n/e)^n)`` for whole n >= 1, absolute error below 1e-14; 0 for n = 0."""
     n = np.asarray(n, dtype=np.float64)
     table = _TABLE[np.minimum(n, 15.0).astype(np.int64)]
     big = np.maximum(n, 16.0)
@@ -332,7 +334,7 @@ def _scipys(name: str) -> Callable[..., Any]:
 
 
 def _late(name: str) -> Callable[..., Any]:
-    """Return SciPy's special function of that name, looked up when it is called."""
+    """Return a function that imports `scipy.special` on its first call and applies the SciPy function ``name``."""
 
     def call(*arguments: Any) -> Any:
         return _scipys(name)(*arguments)
@@ -369,7 +371,7 @@ def crossing(
     guess: float | None = None,
     tolerance: float = 1e-6,
 ) -> tuple[float, float]:
-    """Bracket where a non-increasing non-negative function falls to the target.
+    """Bracket the point at which a non-increasing, non-negative function falls to ``target``.
 
     Parameters
     ----------
@@ -378,9 +380,9 @@ def crossing(
     target : float
         Positive.
     low, high : float
-        ``function(low) > target >= function(high)`` is known to the caller.
+        Ends of the search; the caller knows that ``function(low) > target >= function(high)``.
     guess : float, optional
-        Where the crossing is expected; any value is correct, a good one is fast.
+        Expected crossing; it changes the number of evaluations only.
     tolerance : float
         Relative width of the returned bracket (of its upper end).
 

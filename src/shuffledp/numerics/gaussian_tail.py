@@ -30,7 +30,7 @@ def mills_ratio(t: ArrayLike) -> FloatArray:
 
 
 def mills_slope(t: ArrayLike) -> FloatArray:
-    """Return 1 - t m(t) for t >= -1, m Mills' ratio: at least the true value, by at most 1e-13 (1 + |t|)."""
+    """Return an upper bound on 1 - t m(t) for t >= -1, m being Mills' ratio; too large by at most 1e-13 (1 + |t|)."""
     value, doubt = _mills_slope(np.asarray(t, dtype=np.float64))
     return value + doubt
 
@@ -70,16 +70,16 @@ def normal_divergence(epsilon: ArrayLike, mu: ArrayLike) -> Enclosure:
 
 
 def largest_shift(epsilon: ArrayLike, delta: ArrayLike) -> FloatArray:
-    """Return the largest mu found at which `normal_divergence` is certainly at most delta.
+    """Return a certified lower bound on the largest mu at which `normal_divergence` is at most delta.
 
-    Bisection down to neighbouring doubles: short of the true largest mu by about 1e-12 relative.
+    Bisection down to neighbouring doubles; the result is short of the true value by about 1e-12 relative.
 
     Parameters
     ----------
     epsilon : array_like
         Nats, finite, at least 0.
     delta : array_like
-        In [0, 1); broadcast with epsilon. Where it is 0, so is mu.
+        In [0, 1); broadcast with epsilon. Where it is 0, the result is 0.
     """
     eps, target = np.broadcast_arrays(np.asarray(epsilon, dtype=np.float64), np.asarray(delta, dtype=np.float64))
     # doubles of one sign are ordered like their bit patterns
@@ -93,19 +93,19 @@ def largest_shift(epsilon: ArrayLike, delta: ArrayLike) -> FloatArray:
 
 
 def noise_epsilons(sigma: ArrayLike, delta: float) -> FloatArray:
-    """Return epsilons at which normal noise, added to a number in [0, 1], certainly has at most this delta.
+    """Return epsilons (nats) at which normal noise, added to a number in [0, 1], certainly has at most the given delta.
 
     Parameters
     ----------
     sigma : array_like
-        Standard deviations, positive, good to 16 EPS, possibly inf.
+        Standard deviations of the noise, positive, possibly inf, with a relative error of at most 16 EPS.
     delta : float
         In (0, 1).
 
     Returns
     -------
     ndarray
-        Next to the smallest ones, shape of ``sigma``.
+        Shape of ``sigma``; barely above the smallest such epsilon.
     """
     shift = np.minimum((1.0 + 32.0 * EPS) / np.asarray(sigma, dtype=np.float64), 1e150)
     # P(loss > eps) <= delta from mu^2/2 + mu z on, z the quantile; doubles of one sign are ordered like their patterns
@@ -122,7 +122,7 @@ def noise_epsilons(sigma: ArrayLike, delta: float) -> FloatArray:
 
 
 def _area(u: FloatArray, h: FloatArray, height: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """phi(u) (m(u) - m(u + h)) and a bound on its absolute error, the exact u and h taken as given."""
+    """Return phi(u) (m(u) - m(u + h)) and a bound on its absolute error; u and h are taken as exact."""
     near = np.maximum(u, -1.0)  # below, Phi(-u) is taken as it is: phi(u) would underflow
     first = np.where(u < -1.0, ndtr(-u), height * mills_ratio(near))
     second = height * mills_ratio(np.maximum(u + h, -1.0))
@@ -135,7 +135,7 @@ def _area(u: FloatArray, h: FloatArray, height: FloatArray) -> tuple[FloatArray,
 
 
 def _mills_slope(t: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """k(t) = 1 - t m(t) for t >= -1, and a bound on its absolute error."""
+    """Return k(t) = 1 - t m(t) for t >= -1, and a bound on its absolute error."""
     far = t > _FAR
     near = np.where(far, 1.0, t)
     direct = near * mills_ratio(near)
@@ -147,7 +147,7 @@ def _mills_slope(t: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def normal_tail_mass(epsilon: ArrayLike, mu: ArrayLike) -> Enclosure:
-    """Enclose Phi(-mu/2 - eps/mu), minus the slope of `normal_divergence` in e^eps: the chance of its best test.
+    """Enclose Phi(-mu/2 - eps/mu), the probability of the best test's event: minus d/d(e^eps) of `normal_divergence`.
 
     Parameters
     ----------

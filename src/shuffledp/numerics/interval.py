@@ -1,10 +1,10 @@
-"""The shapes in which certified numbers may leave the library, and their arithmetic, rounded outward.
+"""Certified bounds on numbers, and their arithmetic, rounded outward.
 
 **Rounding.** `+ - * /` are correctly rounded (IEEE 754), so the neighbouring doubles of a result enclose the exact
 one; an exact 0 stays 0. The products and quotients of intervals take their ends from the four corners, 0 times
 infinity being 0: the exact set of products of finite numbers. `exp`, `log`, `expm1` and `log1p` are monotone and good
-to 2 units in the last place (the C library's stated error, and NumPy's), so ends moved by 4 enclose them; what is
-certain beforehand is kept: exp >= 0, expm1 >= -1, and f(0) exactly.
+to 2 units in the last place (the C library's stated error, and NumPy's), so ends moved by 4 enclose them; bounds that
+hold exactly are kept: exp >= 0, expm1 >= -1, and f(0).
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ class Enclosure(NamedTuple):
     upper: FloatArray
 
     def times(self, other: Enclosure) -> Enclosure:
-        """Return the products of numbers that are not negative, rounded outward; 0 times infinity is 0."""
+        """Return bounds on the products of non-negative numbers, rounded outward; 0 times infinity is 0."""
         with np.errstate(invalid="ignore"):
             lower = np.nan_to_num(self.lower * other.lower, nan=0.0, posinf=math.inf)
             upper = np.nan_to_num(self.upper * other.upper, nan=0.0, posinf=math.inf)
         return Enclosure(_array_down(lower), _array_up(upper))
 
     def plus(self, other: Enclosure) -> Enclosure:
-        """Return the sums, rounded outward."""
+        """Return bounds on the sums, rounded outward."""
         return Enclosure(_array_down(self.lower + other.lower), _array_up(self.upper + other.upper))
 
     def complement(self) -> Enclosure:
-        """Return 1 minus the numbers, rounded outward."""
+        """Return bounds on 1 minus the numbers, rounded outward."""
         return Enclosure(round_down(1.0 - self.upper, 1), round_up(1.0 - self.lower, 1))
 
     def inflated(self, operations: float) -> Enclosure:
-        """Return bounds that are not negative, moved outward by the relative error of so many operations."""
+        """Return the non-negative bounds moved outward by the relative error of ``operations`` rounded operations."""
         return Enclosure(deflated(self.lower, operations), inflated(self.upper, operations))
 
 
@@ -116,7 +116,7 @@ class Interval:
         return Interval(-self.upper, -self.lower)
 
     def __add__(self, other: Interval | float) -> Interval:
-        """Return the sum; infinite ends of opposite signs leave everything open."""
+        """Return bounds on the sum; infinite ends of opposite signs give (-inf, inf)."""
         low, high = _ends(other)
         if low == high == 0.0:
             return self
@@ -145,7 +145,7 @@ class Interval:
         return self * other
 
     def __truediv__(self, other: Interval | float) -> Interval:
-        """Return the quotient; everything is left open if the divisor may be 0."""
+        """Return bounds on the quotient; (-inf, inf) if the divisor may be 0."""
         low, high = _ends(other)
         if low <= 0.0 <= high:
             return Interval(-math.inf, math.inf)
@@ -155,19 +155,19 @@ class Interval:
         return Interval(other, other) / self
 
     def exp(self) -> Interval:
-        """Return e to the power of the number; an end beyond double range is infinite, or 0 below."""
+        """Return bounds on e^x; an end beyond double range becomes infinite (upper end) or 0 (lower end)."""
         low, high = (_applied(math.exp, end) for end in (self.lower, self.upper))
         return Interval(
             1.0 if self.lower == 0.0 else max(_down(low), 0.0), 1.0 if self.upper == 0.0 else _up(high, self.upper)
         )
 
     def log(self) -> Interval:
-        """Return the natural logarithm; a lower end at or below 0 gives -inf.
+        """Return bounds on log(x); a lower end at or below 0 gives -inf.
 
         Raises
         ------
         ValueError
-            If the number is certainly negative, or 0.
+            If the upper end is not positive.
         """
         if not self.upper > 0.0:
             raise ValueError(f"only positive numbers have a logarithm; got [{self.lower}, {self.upper}]")
@@ -177,19 +177,19 @@ class Interval:
         )
 
     def expm1(self) -> Interval:
-        """Return e to the power of the number, less 1, without cancellation."""
+        """Return bounds on e^x - 1, without cancellation."""
         low, high = (_applied(math.expm1, end) for end in (self.lower, self.upper))
         return Interval(
             0.0 if self.lower == 0.0 else max(_down(low), -1.0), 0.0 if self.upper == 0.0 else _up(high, self.upper)
         )
 
     def log1p(self) -> Interval:
-        """Return log(1 + x) without cancellation; a lower end at or below -1 gives -inf.
+        """Return bounds on log(1 + x), without cancellation; a lower end at or below -1 gives -inf.
 
         Raises
         ------
         ValueError
-            If 1 + x is certainly negative, or 0.
+            If the upper end is not above -1.
         """
         if not self.upper > -1.0:
             raise ValueError(f"only numbers above -1 have a log1p; got [{self.lower}, {self.upper}]")
@@ -199,38 +199,42 @@ class Interval:
         )
 
     def inflated(self, operations: float) -> Interval:
-        """Return a number that is not negative, moved outward by the relative error of so many operations.
+        """Return the non-negative interval moved outward by the relative error of ``operations`` rounded operations.
 
-        For ends that a few plain operations made from certified ones; see `shuffledp.numerics.floats.inflated`.
+        Use it for ends that were computed from certified ones by a few plain operations; see
+        `shuffledp.numerics.floats.inflated`.
         """
         return Interval(deflated(self.lower, operations), inflated(self.upper, operations))
 
     def published(self) -> Interval:
-        """Return the interval as it may leave the library, rounded outward to 10 significant digits.
+        """Return the interval rounded outward to 10 significant digits, the form in which results leave the library.
 
         See `shuffledp.numerics.floats.few_digits_up`.
         """
         return Interval(few_digits_down(self.lower), few_digits_up(self.upper))
 
     def clipped(self, lower: float, upper: float) -> Interval:
-        """Return what is known of a number that lies between two doubles as well, ``lower <= upper``."""
+        """Return the bounds clipped to [``lower``, ``upper``], in which the number is known to lie."""
         return Interval(min(max(self.lower, lower), upper), max(min(self.upper, upper), lower))
 
 
 def _ends(value: Interval | float) -> tuple[float, float]:
-    """Both ends; a float is exact."""
+    """Return the two ends of an interval, or a float as both ends."""
     return (value.lower, value.upper) if isinstance(value, Interval) else (value, value)
 
 
 def _product(a: float, b: float) -> tuple[float, float]:
-    """Enclose a b, with 0 times infinity 0: an end is a limit of finite numbers, and 0 times each of them is 0."""
+    """Enclose a b; 0 times infinity is 0, because an infinite end is a limit of finite numbers."""
     if a == 0.0 or b == 0.0:
         return 0.0, 0.0
     return _before(a * b), _after(a * b)
 
 
 def _quotient(a: float, b: float) -> tuple[float, float]:
-    """Enclose a/b for b != 0; infinity over infinity may be as small as 0, and the other corners say how large."""
+    """Return bounds on a/b for b != 0.
+
+    Infinity over infinity gives 0, its smallest limit; the largest comes from the other corners of the interval.
+    """
     if a == 0.0 or (math.isinf(a) and math.isinf(b)):
         return 0.0, 0.0
     return _before(a / b), _after(a / b)
@@ -241,17 +245,17 @@ def _hull(corners: list[tuple[float, float]]) -> Interval:
 
 
 def _before(value: float) -> float:
-    """Below what was rounded to the value; an infinity may be an overflow, which is above the largest double."""
+    """Return a lower bound on the exact result that rounded to ``value``; inf may be an overflow of a finite result."""
     return value if value == -math.inf else next_below(value)
 
 
 def _after(value: float) -> float:
-    """Above what was rounded to the value."""
+    """Return an upper bound on the exact result that rounded to ``value``."""
     return value if value == math.inf else next_above(value)
 
 
 def _applied(function: Callable[[float], float], value: float) -> float:
-    """Return the function, infinite where it leaves double range."""
+    """Return ``function(value)``, or inf if it overflows."""
     try:
         return function(value)
     except OverflowError:
@@ -259,22 +263,22 @@ def _applied(function: Callable[[float], float], value: float) -> float:
 
 
 def _down(value: float) -> float:
-    """Move a function's value down; an overflow is above the largest double, and -inf is exact."""
+    """Return a lower bound on a function whose computed value is ``value``; -inf is exact, inf may be an overflow."""
     return _before(value) if math.isinf(value) else round_down(value, _FUNCTION_ULPS)
 
 
 def _up(value: float, argument: float) -> float:
-    """Move a function's value up; the limit at minus infinity (0 or -1) is exact."""
+    """Return an upper bound on a function whose computed value is ``value``; its limit at -inf (0 or -1) is exact."""
     return value if math.isinf(value) or argument == -math.inf else round_up(value, _FUNCTION_ULPS)
 
 
 def _array_down(value: FloatArray) -> FloatArray:
-    """Return the doubles before; 0 and infinities stay: callers' numbers are not negative."""
+    """Return the previous doubles of non-negative numbers; 0 and infinity stay."""
     return np.where((value > 0.0) & np.isfinite(value), next_below(value), value)
 
 
 def _array_up(value: FloatArray) -> FloatArray:
-    """Return the doubles after; infinities stay."""
+    """Return the next doubles; infinity stays."""
     return next_above(value)
 
 
@@ -301,13 +305,13 @@ _CHUNK = 1 << 13  # temporaries stay in cache
 _STEPS = 64
 _PER_STEP = 92.33248261689366  # 64/log(2), near enough: another N next to it would do
 _DOUBT = 2.0**-62
-"""Relative; see above."""
+"""Relative error of the double-double evaluation of e^x and e^x - 1; derived in the comment above."""
 _LEAST, _MOST = -600.0, 709.0
-"""Beyond, e^x or its low part may leave the range of normal doubles: decided in decimal."""
+"""Range of x outside which e^x or its low part may be subnormal or overflow, so that decimal arithmetic is used."""
 _NOTHING, _TOO_MUCH = -746.0, 710.0
-"""Beyond, e^x is nearest to 0, and to infinity."""
+"""Bounds on x beyond which the double nearest to e^x is 0, and inf."""
 _FEW = 4
-"""So few numbers, often the same ones again, are looked up sooner than computed."""
+"""Arrays of at most this many numbers are evaluated one by one through a cache instead of vectorised."""
 _FIRST_DIGITS = 40
 
 
@@ -366,13 +370,13 @@ def log_rounded(x: float) -> float:
 
 
 def logs_rounded(x: ArrayLike) -> FloatArray:
-    """Return `log_rounded` of each number of a small table."""
+    """Return `log_rounded` of each number of a small array, in the shape of ``x``."""
     values = np.asarray(x, dtype=np.float64)
     return np.array([log_rounded(value) for value in values.ravel().tolist()]).reshape(values.shape)
 
 
 def exp_lower(x: Fraction) -> Fraction:
-    """Return a number of at most e^x, less than it by at most 2^-200 of itself, by whole-number arithmetic.
+    """Return a lower bound on e^x with a relative error of at most 2^-200, by whole-number arithmetic.
 
     Parameters
     ----------
@@ -396,17 +400,17 @@ def exp_lower(x: Fraction) -> Fraction:
 
 
 def exp_upper(x: Fraction) -> Fraction:
-    """Return a number of at least e^x, more than it by at most 2^-198 of itself; see `exp_lower`."""
+    """Return an upper bound on e^x with a relative error of at most 2^-198, for x from 0 to 1,000; see `exp_lower`."""
     return exp_lower(x) * (1 + Fraction(1, 1 << 199))
 
 
 def steps_between(least: float, most: float, number: int) -> FloatArray:
-    """Return so many numbers whose logarithms are evenly spread, the ends exactly; the same everywhere.
+    """Return ``number`` logarithmically spaced values from ``least`` to ``most``, bit-identical on every machine.
 
     Parameters
     ----------
     least, most : float
-        Positive and finite, least < most.
+        Positive and finite, least < most; both are returned exactly.
     number : int
         At least 2.
     """
@@ -417,16 +421,16 @@ def steps_between(least: float, most: float, number: int) -> FloatArray:
 
 
 def interpolated(x: FloatArray, at: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the piecewise linear function through given points, constant beyond them; the same everywhere.
+    """Return the piecewise linear function through given points, constant beyond them, bit-identical on every machine.
 
     `numpy.interp` may contract a product and a sum into one operation, or not, as its compiler chose.
 
     Parameters
     ----------
     x : ndarray
-        Where.
+        Where to evaluate the function.
     at, values : ndarray, shape (m,)
-        The points, ``at`` increasing, m at least 2.
+        Coordinates of the points, ``at`` increasing, m at least 2.
     """
     place = np.clip(np.searchsorted(at, x, side="right") - 1, 0, at.size - 2)
     slope = (values[1:] - values[:-1]) / (at[1:] - at[:-1])
@@ -447,7 +451,7 @@ def _in_chunks(x: ArrayLike, less_one: bool) -> FloatArray:
 
 
 def _chunk(x: FloatArray, less_one: bool) -> FloatArray:
-    """Return the nearest doubles of one chunk."""
+    """Return the doubles nearest to e^x, or to e^x - 1 if ``less_one``, for one chunk of x."""
     inside = (x >= _LEAST) & (x <= _MOST)
     every = bool(inside.all())
     high, low = _pair(x if every else np.where(inside, x, 0.0), less_one)
@@ -465,7 +469,10 @@ def _chunk(x: FloatArray, less_one: bool) -> FloatArray:
 
 
 def _pair(x: FloatArray, less_one: bool) -> tuple[FloatArray, FloatArray]:
-    """Return e^x, or e^x - 1, as high + low, to 2^-62 of itself; x from -600 to 709."""
+    """Return e^x, or e^x - 1 if ``less_one``, as an unevaluated sum high + low with relative error 2^-62.
+
+    x is from -600 to 709.
+    """
     table_high, table_low, first, second, third = _constants()
     whole = np.rint(x * _PER_STEP)
     r = x - whole * first  # exact, as is the next product
@@ -508,7 +515,7 @@ def _two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 @lru_cache(maxsize=1)
 def _constants() -> tuple[FloatArray, FloatArray, float, float, float]:
-    """2^(j/64) as pairs, and log(2)/64 in three parts, the first two of 36 bits."""
+    """Return 2^(j/64) as high and low parts, and log(2)/64 in three parts, of which the first two have 36 bits."""
     context = Context(prec=80)
     step = context.divide(context.ln(Decimal(2)), Decimal(_STEPS))
     powers = [Fraction(context.exp(context.multiply(step, Decimal(j)))) for j in range(_STEPS)]
@@ -530,7 +537,7 @@ def _exactly(x: float, less_one: bool) -> float:
 
 
 def _nearest(value: Callable[[Context], Decimal], less: int) -> float:
-    """Return the double nearest to an irrational number less a whole one, from as many digits as that takes."""
+    """Return the double nearest to ``value - less`` for an irrational value, using as many digits as that needs."""
     digits = _FIRST_DIGITS
     while True:
         context = Context(prec=digits, rounding=ROUND_FLOOR, Emin=-(10**9), Emax=10**9, traps=[])
@@ -543,7 +550,7 @@ def _nearest(value: Callable[[Context], Decimal], less: int) -> float:
 
 
 def _as_double(value: Fraction) -> float:
-    """Return the nearest double, which Python's division of whole numbers gives, or inf."""
+    """Return the double nearest to a fraction, by Python's exact division of integers; inf if it overflows."""
     try:
         return value.numerator / value.denominator
     except OverflowError:
@@ -553,23 +560,23 @@ def _as_double(value: Fraction) -> float:
 # Edges of bins of equal width: each the double nearest to the exact quotient, for ends as they are written.
 
 _SLACK = 2.0**-98
-"""Relative error of the sums below: fewer than 2^6 roundings of 2^-53 of terms of 2^-53."""
+"""Relative error of the sums below: fewer than 2^6 roundings of 2^-53 in terms that are 2^-53 of the whole."""
 _LEAST_EDGE, _MOST_EDGE = 2.0**-900, 2.0**960
-"""Between these nothing over- or underflows."""
+"""Magnitudes between which no operation below underflows or overflows."""
 
 
 def even_edges(low: float, high: float, count: int) -> FloatArray:
     """Return low + (high - low) i / count for i = 0..count, each correctly rounded.
 
-    The ends are taken as the shortest decimals that are these doubles: whoever writes -0.3 means three tenths, and of
-    the bins from -0.3 to 0.1 by 0.1 one begins at 0. So a value that is written like an edge is that edge.
+    Each end is read as the shortest decimal that rounds to it: -0.3 means exactly three tenths, so one of the bins of
+    width 0.1 from -0.3 to 0.1 begins at exactly 0. Hence a value that is typed like an edge equals that edge.
 
     Parameters
     ----------
     low, high : float
         The ends, finite, low < high.
     count : int
-        How many bins, at least 1.
+        Number of bins, at least 1.
 
     Returns
     -------
@@ -600,6 +607,6 @@ def even_edges(low: float, high: float, count: int) -> FloatArray:
 
 
 def _edge_pair(value: Fraction) -> tuple[float, float]:
-    """Return the nearest double, and the one nearest to what it misses."""
+    """Return the double nearest to ``value``, and the double nearest to the remainder."""
     high = float(value)
     return high, float(value - Fraction(high))

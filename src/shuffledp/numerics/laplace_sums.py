@@ -39,7 +39,7 @@ _LARGEST = 700.0  # beyond, e^eps leaves double precision
 
 @dataclass(frozen=True, eq=False)
 class LaplaceSum:
-    """N = sum of independent Laplace variables, ``counts[g]`` of them near scale ``scales[g]``.
+    """A sum N of independent Laplace variables, grouped by scale b.
 
     Build it with `LaplaceSum.of`.
 
@@ -122,7 +122,10 @@ class LaplaceSum:
         return Interval(min(lower, upper), upper)
 
     def _crude(self, epsilon: float, reach: float) -> float:
-        """Lower bound of (S) where the shift dwarfs the noise: 1 - P(N > t) - e^eps P(N <= t-d), both by Chernoff."""
+        """Return a lower bound on (S) that is sharp where the shift is much larger than the noise.
+
+        1 - P(N > t) - e^eps P(N <= t-d), both probabilities by Chernoff bounds.
+        """
         tau = np.geomspace(1e-3 / max(self.deviation / self.widest, 1.0), 0.5, 200)
         tau = np.concatenate((tau, 1.0 - np.geomspace(1e-3, 0.5, 40)))
         logs, error = self.log_mgf(tau.astype(np.complex128))
@@ -163,7 +166,10 @@ class LaplaceSum:
         return total, 2.0 * EPS * ((rounding + own) @ self.counts) + self._scatter_error(z)
 
     def _scatter_error(self, z: ComplexArray) -> FloatArray:
-        """Half of scatter times max |d^2 log(1 - v z^2)/dv^2| = |z^2/(1 - v z^2)|^2 between a group's extremes."""
+        """Bound the error of log M(z) from replacing each group's v = (b/max b)^2 by its mean, shape of z.
+
+        Half the scatter times max |d^2 log(1 - v z^2)/dv^2| = |z^2/(1 - v z^2)|^2 between a group's extremes.
+        """
         if not self.scatter.any():
             return np.zeros(z.size)
         root, end = np.sqrt(self.smallest), np.sqrt(self.largest)
@@ -174,13 +180,13 @@ class LaplaceSum:
         return 0.51 * (np.abs(z)[:, None] ** 4 / distance**2) @ self.scatter
 
     def slope(self, theta: float) -> tuple[float, float]:
-        """First and second derivative of log M at a real point of (0, 1): they place lines, nothing is certified."""
+        """Return first and second derivatives of log M at ``theta`` in (0, 1), to place lines; nothing is certified."""
         inverse = 1.0 / (1.0 - self.squares * theta * theta)
         first = 2.0 * self.squares * theta * inverse
         return float(first @ self.counts), float((2.0 * self.squares * inverse + first * first) @ self.counts)
 
     def log_decay(self, theta: float, y: float) -> tuple[float, float]:
-        """Log |M(theta + iy)/M(theta)|, and the exponent p such that it decays at least like y^-p from y on."""
+        """Return log |M(theta + iy)/M(theta)|, and an exponent p such that it decays at least like y^-p from y on."""
         total, power = 0.0, 0.0
         root = np.sqrt(self.smallest)  # a wider noise falls further and faster
         for side in (1.0 - root * theta, 1.0 + root * theta):
@@ -192,14 +198,14 @@ class LaplaceSum:
 
 @dataclass(frozen=True, eq=False)
 class _BestThreshold:
-    """The search for the best threshold of (S), in units of the widest scale."""
+    """The search for the threshold t that maximises G(t) of (S), in units of the widest scale."""
 
     noise: LaplaceSum
     epsilon: float
     shift: float
 
     def enclosed(self) -> Interval:
-        """Return H by (S) and (T); an upper end of 1 where the two signs of (T) cannot be certified."""
+        """Return bounds on H by (S) and (T); the upper end is 1 where the two signs of (T) cannot be certified."""
         line, t = self._climbed()
         if line.log_size < _DEEP and sum(line.slope(t)) < 0.0:  # H is at most F where G falls
             return Interval(0.0, _TINY)
@@ -216,7 +222,10 @@ class _BestThreshold:
         return Interval(min(line.unscaled(lower, lower).lower, 1.0), 1.0)
 
     def _climbed(self) -> tuple[_Line, float]:
-        """Newton on the log ratio, guarded by bisection, from the saddle point of the loss; any end is valid."""
+        """Return a line near the best threshold, and that threshold.
+
+        Newton on the log ratio, guarded by bisection, from the saddle point of the loss; any result gives valid bounds.
+        """
         low, high = -math.inf, 0.5 * self.shift  # there f(t) = f(t-d)
         t = high - self.noise.slope(min(self.epsilon / self.shift, 1.0 - 1e-9))[0]
         line = _Line.at(self.noise, self.epsilon, self.shift, t)
@@ -236,7 +245,7 @@ class _BestThreshold:
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """The points z_j of (S) and M on them, relative to M(theta) exp(theta reference)."""
+    """The points z_j of (S) with M at each of them, relative to M(theta) exp(theta reference)."""
 
     noise: LaplaceSum
     epsilon: float
@@ -253,11 +262,11 @@ class _Line:
     kernel_doubt: FloatArray
     base: float
     cut: tuple[float, float]
-    """Log |M/M(theta)| where the line ends, and the power with which it falls from there."""
+    """log |M/M(theta)| at the end of the line, and the exponent of its power-law decay from there."""
 
     @classmethod
     def at(cls, noise: LaplaceSum, epsilon: float, shift: float, t: float) -> _Line:
-        """Choose tilt, period and length for thresholds near t; every choice is valid."""
+        """Return a line whose tilt, period and length suit thresholds near t; every choice gives valid bounds."""
         theta = _tilt(noise, t, epsilon, shift)
         spread = math.sqrt(noise.slope(theta)[1])
         top, doubt = noise.log_mgf(np.array([theta + 0j]))
@@ -283,11 +292,14 @@ class _Line:
 
     @property
     def log_size(self) -> float:
-        """Log of M(theta) exp(theta reference), which F(reference) does not exceed."""
+        """Log of M(theta) exp(theta reference), an upper bound on F(reference)."""
         return self.base + self.theta * self.reference
 
     def _summed(self, t: float, power: int) -> tuple[float, float, float]:
-        """Trapezoidal sum with the kernel times z^power, its error, and the truncated part, over exp(theta ref)."""
+        """Return the trapezoidal sum with the kernel times z^power, a bound on its error, and one on the truncation.
+
+        All three are divided by M(theta) exp(theta reference).
+        """
         weight = np.where(np.arange(self.z.size) == 0, 1.0, 2.0) / self.period * _exp(self._lift(t))
         factor = self.relative * self.z**power
         value = float(weight @ (factor * self.kernel * np.exp(1j * (self.z.imag * t))).real)
@@ -307,17 +319,20 @@ class _Line:
         return self.theta * (t - self.reference)
 
     def difference(self, t: float) -> tuple[float, float]:
-        """G(t) and its error, over M(theta) exp(theta reference)."""
+        """Return G(t) and a bound on its error, both divided by M(theta) exp(theta reference)."""
         value, error, left = self._summed(t, -1)
         return value, error + left + self.aliases(t, 1.0)
 
     def slope(self, t: float) -> tuple[float, float]:
-        """G'(t) and its error; f is at most 1/2, and f(x) <= F(x + 1) left of 0."""
+        """Return G'(t) and a bound on its error, both divided by M(theta) exp(theta reference).
+
+        The aliases use that f is at most 1/2, and f(x) <= F(x + 1) left of 0.
+        """
         value, error, left = self._summed(t, 0)
         return value, error + left + self.aliases(t, math.e)
 
     def log_ratio(self, t: float) -> tuple[float, float]:
-        """Log f(t)/f(t-d) - eps and its derivative, for Newton's steps only."""
+        """Return log f(t)/f(t-d) - eps and its derivative, used only for Newton's steps."""
         turn = self.relative * np.exp(1j * (self.z.imag * t))
         sums = [(turn * part)[1:].real.sum() + 0.5 * turn[0].real * part[0].real for part in self._parts()]
         rise, bend, shifted, shifted_slope = (float(x) for x in sums)
@@ -326,14 +341,15 @@ class _Line:
         return math.log1p(rise / shifted), (bend - shifted_slope / shifted * rise) / (rise + shifted)
 
     def _parts(self) -> tuple[ComplexArray, ComplexArray, ComplexArray, ComplexArray]:
-        """Kernels of G', G'', e^eps f(t-d) and its derivative."""
+        """Return the kernels of G', G'', e^eps f(t-d) and its derivative."""
         shifted = 1.0 - self.kernel
         return self.kernel, self.kernel * self.z, shifted, shifted * self.z
 
     def aliases(self, t: float, factor: float) -> float:
-        """Bound on the sum of |G(t + kP)| exp(-theta k P) over k != 0, over M(theta) exp(theta reference).
+        """Bound the sum of |G(t + kP)| exp(-theta k P) over k != 0, divided by M(theta) exp(theta reference).
 
-        To the right |G| <= e^eps; to the left G is at most F (Chernoff, with any larger tilt tau < 1).
+        To the right |G| <= e^eps; to the left G is at most F (Chernoff, with any larger tilt tau < 1). ``factor``
+        multiplies the bound.
         """
         gap = self.theta * self.period
         scale = -self.base - self.theta * self.reference
@@ -347,7 +363,7 @@ class _Line:
         return factor * (right + _exp(float(left.min()))) * (1 + 1e-9)
 
     def unscaled(self, lower: float, upper: float) -> Interval:
-        """Multiply by M(theta) exp(theta reference)."""
+        """Return the bounds multiplied by M(theta) exp(theta reference), rounded outward."""
         log = self.log_size
         spoiled = 8.0 * EPS * (1.0 + abs(self.base) + abs(self.theta * self.reference))
         size = _exp(log)
@@ -355,7 +371,7 @@ class _Line:
 
 
 def _kernel(z: ComplexArray, epsilon: float, shift: float) -> tuple[ComplexArray, FloatArray]:
-    """Return 1 - exp(eps - z d) and its absolute error: eps - theta d may cancel."""
+    """Return 1 - exp(eps - z d) and a bound on its absolute error, which allows for cancellation in eps - theta d."""
     exponent = epsilon - z * shift
     value = -np.expm1(exponent)
     doubt = 16.0 * EPS * (epsilon + np.abs(z) * shift) * np.exp(exponent.real)
@@ -377,7 +393,7 @@ def _tilt(noise: LaplaceSum, t: float, epsilon: float, shift: float) -> float:
 
 
 def _fallen(noise: LaplaceSum, theta: float, drop: float) -> float:
-    """Where |M(theta + iy)| has fallen by exp(-drop)."""
+    """Return a y at which |M(theta + iy)| has fallen by the factor exp(-drop)."""
     high = 1.0 / math.sqrt(noise.slope(theta)[1])
     while noise.log_decay(theta, high)[0] > -drop and high < 1e12:
         high *= 2.0

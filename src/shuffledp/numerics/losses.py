@@ -33,7 +33,7 @@ def log_exp_gap(u: FloatArray) -> FloatArray:
 
 
 def log_sum(logs: FloatArray) -> FloatArray:
-    """Return ``log(sum(exp(logs)))`` over the last axis; -inf for nothing but -inf."""
+    """Return ``log(sum(exp(logs)))`` over the last axis; -inf where all terms are 0."""
     top = np.max(logs, axis=-1, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
@@ -42,12 +42,14 @@ def log_sum(logs: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class LossLaw:
-    """A measure on the extended line: mass ``exp(log_masses[k])`` at ``losses[k]``, and ``infinite`` at +inf.
+    """A distribution of privacy losses, not necessarily of total mass 1.
+
+    It has mass ``exp(log_masses[k])`` at ``losses[k]`` and mass ``infinite`` at +inf.
 
     Parameters
     ----------
     losses, log_masses : ndarray, shape (atoms,)
-        Finite, in any order; taken as exact.
+        Losses in nats, and logarithms of their masses; finite, in any order, taken as exact.
     infinite : float
         In [0, 1].
     """
@@ -57,23 +59,23 @@ class LossLaw:
     infinite: float
 
     def log_mgf(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return log of the finite part's sum exp(t loss), shape of t, and a bound on its absolute error."""
+        """Return log sum_k mass_k exp(t loss_k) over the finite losses, shape of t, and a bound on its error."""
         tilted = Tilted(self, t)
         return tilted.value, tilted.error
 
     def tilted_moments(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the finite part tilted by exp(t loss); estimates, used only to choose lines."""
+        """Return estimated mean and variance of the finite losses tilted by exp(t loss), used only to choose lines."""
         return Tilted(self, t).moments
 
 
 @dataclass(frozen=True, eq=False)
 class Tilted:
-    """A law's finite part tilted by exp(t loss): what is asked of it shares its exponentials.
+    """The finite part of a loss distribution tilted by exp(t loss), whose properties share one set of exponentials.
 
     Parameters
     ----------
     law : LossLaw
-        The law.
+        The distribution of losses.
     t : ndarray
         Tilts.
     """
@@ -91,19 +93,19 @@ class Tilted:
 
     @cached_property
     def value(self) -> FloatArray:
-        """Log of the sum of exp(t loss)."""
+        """Logarithm of sum_k mass_k exp(t loss_k), shape of t."""
         return log_sum(self._logs)
 
     @property
     def error(self) -> FloatArray:
-        """Bound on the absolute error of `value`."""
+        """Upper bound on the absolute error of `value`, shape of t."""
         size = np.abs(self.law.log_masses) + 2.0 * np.abs(self.t[..., None] * self.law.losses)
         doubt = (self._weights * size).sum(axis=-1)
         return EPS * (4.0 * doubt + 2.0 * np.abs(self.value) + self.law.losses.size + 16.0)
 
     @property
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance; estimates."""
+        """Estimates of the tilted mean and variance, each of the shape of t."""
         losses, weights = self.law.losses, self._weights
         mean = (weights * losses).sum(axis=-1)  # as a matrix product it would start threads
         return mean, ((losses - mean[..., None]) ** 2 * weights).sum(axis=-1)
@@ -130,7 +132,7 @@ class Tilted:
 # No grid is laid over the losses: atoms stay where they are, and the work does not grow with T.
 
 SMALLEST = 1e-300
-"""A divergence below this is reported as [0, SMALLEST]."""
+"""A divergence below this is reported as the interval [0, SMALLEST]."""
 _FALL = 46.0
 _SMOOTHING = 0.01
 _WIDEST = 0.25
@@ -139,17 +141,17 @@ _MOST_POINTS = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class LossSum:
-    """The sum of ``counts[i]`` independent losses of ``laws[i]``, all independent.
+    """The sum S of independent privacy losses: ``counts[i]`` copies of a loss with the distribution ``laws[i]``.
 
     Parameters
     ----------
     laws : tuple of LossLaw
         At least one.
     counts : tuple of int
-        How often each occurs, at least once, at most 2^53.
+        Number of copies of each, from 1 to 2^53.
     smoothing : float
-        Standard deviation of U times the tilt: about the square of it is the relative width of the enclosure
-        for losses with a density; at an atom, about it times the atom's share.
+        Standard deviation of U times the tilt. The relative width of the enclosure is about its square for losses with
+        a density; at an atom, about it times the atom's share.
     """
 
     laws: tuple[LossLaw, ...]
@@ -159,18 +161,18 @@ class LossSum:
     _grid: list[FloatArray] = field(default_factory=list[FloatArray], repr=False)
 
     def log_mgf(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """As `LossLaw.log_mgf`, for the sum."""
+        """Return log E exp(t S) over finite S, shape of t, and a bound on its absolute error."""
         return self._log_mgf([Tilted(law, t) for law in self.laws])
 
     def _log_mgf(self, tilted: list[Tilted]) -> tuple[FloatArray, FloatArray]:
-        """`log_mgf`, from the laws tilted alike."""
+        """Return `log_mgf`, given the laws tilted by the same t."""
         value, error = np.zeros_like(tilted[0].t), np.zeros_like(tilted[0].t)
         for one, count in zip(tilted, self.counts, strict=True):
             value, error = value + count * one.value, error + count * (one.error + 2.0 * EPS * np.abs(one.value))
         return value, error + EPS * len(self.laws) * np.abs(value)
 
     def _moments(self, tilted: list[Tilted]) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of the sum, from the laws tilted alike; estimates."""
+        """Return estimates of the tilted sum's mean and standard deviation, given the laws tilted by the same t."""
         every = [one.moments for one in tilted]
         means = np.sum([n * mean for (mean, _), n in zip(every, self.counts, strict=True)], axis=0)
         return means, np.sqrt(
@@ -178,17 +180,17 @@ class LossSum:
         )
 
     def spread(self, t: FloatArray) -> FloatArray:
-        """Return the standard deviation of the tilted sum; an estimate."""
+        """Return an estimate of the standard deviation of the sum tilted by exp(t S), shape of t."""
         return self._moments([Tilted(law, t) for law in self.laws])[1]
 
     def mean(self, t: float) -> float:
-        """Mean of the tilted sum; an estimate."""
+        """Return an estimate of the mean of the sum tilted by exp(t S)."""
         means = [n * law.tilted_moments(np.array([t]))[0][0] for law, n in zip(self.laws, self.counts, strict=True)]
         return float(math.fsum(means))
 
     @property
     def infinite(self) -> Interval:
-        """Enclose the chance that some loss is infinite, 1 - prod (1 - d_i)^T_i."""
+        """Bounds on the probability that some loss is infinite, 1 - prod (1 - d_i)^T_i."""
         if any(law.infinite >= 1.0 for law in self.laws):
             return Interval(1.0, 1.0)
         logs = (n * math.log1p(-law.infinite) for law, n in zip(self.laws, self.counts, strict=True))
@@ -203,7 +205,7 @@ class LossSum:
         return float(t[np.argmin(log_m - t * epsilon - np.log(t) - np.log1p(t))])
 
     def guess(self, log_value: float) -> float:
-        """Exponent at which (H) is about exp(log_value), by the saddle-point approximation; at least 0."""
+        """Estimate the epsilon, at least 0, at which (H) is exp(log_value), by the saddle-point approximation."""
         if not any(np.any(law.losses > 0.0) for law in self.laws):
             return 0.0
         t, log_m, spread, at = self._real_grid()
@@ -213,7 +215,7 @@ class LossSum:
         return max(float(np.interp(-log_value, -logs, at)), 0.0)
 
     def divergence(self, epsilon: float) -> Interval:
-        """Enclose (H) at ``epsilon >= 0``; up to mass rounding the upper end is at most 1."""
+        """Enclose (H) at ``epsilon >= 0`` nats; the upper end exceeds 1 by at most the rounding of the masses."""
         extra = self.infinite
         if not any(np.any(law.losses > 0.0) for law in self.laws):
             return extra
@@ -228,7 +230,10 @@ class LossSum:
         return Interval(min(found.lower, upper) + extra.lower, (upper + extra.upper) * (1 + 4 * EPS))
 
     def _complement(self, epsilon: float) -> float:
-        """Return a lower bound that is sharp near 1: 1 - (1 - e^-u)_+ = min(1, e^-u) <= e^(-t u) for 0 <= t <= 1."""
+        """Return a lower bound on (H) that is sharp near 1.
+
+        By 1 - (1 - e^-u)_+ = min(1, e^-u) <= e^(-t u) for 0 <= t <= 1.
+        """
         t = np.concatenate(([0.0], np.geomspace(1e-9, 1.0, 100)))
         log_m, error = self.log_mgf(-t)
         missing = float(np.min(log_m + error + t * epsilon + 4.0 * EPS * t * epsilon))
@@ -247,7 +252,7 @@ class LossSum:
         return self._grid[0], self._grid[1], self._grid[2], self._grid[3]
 
     def _line(self, epsilon: float) -> _Line:
-        """Return a line whose tilt is near the saddle point's, on its own scale and on that of the spread."""
+        """Return a line whose tilt is near the saddle point for ``epsilon``, from the cache if one is near enough."""
         theta = self.best_tilt(epsilon)
         for line in self._lines:
             if 0.67 < line.theta / theta < 1.5 and abs(line.theta - theta) * line.spread <= 1.0:
@@ -257,13 +262,13 @@ class LossSum:
 
 
 def _log_reach(t: FloatArray) -> FloatArray:
-    """Log of the smallest c with (1 - e^-w)_+ <= c e^(t w) for all w: (t/(1+t))^t / (1+t)."""
+    """Return the log of the smallest c with (1 - e^-w)_+ <= c e^(t w) for all w: (t/(1+t))^t / (1+t)."""
     return -t * np.log1p(1.0 / t) - np.log1p(t)
 
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """The points z_j, with the normalised mgf of the sum on them: M(z_j)/M(theta) and its absolute error."""
+    """The points z_j = theta + i y_j of (H) with M(z_j)/M(theta) at each of them, and a bound on its absolute error."""
 
     theta: float
     spread: float
@@ -276,7 +281,7 @@ class _Line:
 
     @classmethod
     def through(cls, total: LossSum, theta: float, t: FloatArray, log_m: FloatArray, spreads: FloatArray) -> _Line:
-        """Build the line at tilt theta: choose smoothing, period and number of points; any choice is valid."""
+        """Return the line at tilt theta with suitable smoothing, period and points; any choice gives valid bounds."""
         spread = max(float(np.interp(theta, t, spreads)), 1e-3 / theta)
         s = min(total.smoothing / theta * min(max(spread * theta, 0.1), 1.0), _WIDEST)
         period = max(12.0 * spread, 30.0 / theta)
@@ -296,7 +301,7 @@ class _Line:
         return cls(theta, spread, s, period, y, *_powers(total, theta, y))
 
     def value(self, epsilon: float, t: FloatArray, log_m: FloatArray) -> Interval:
-        """Enclose (H) without the infinite part."""
+        """Enclose the part of (H) at ``epsilon`` that comes from finite losses."""
         y, s, theta = self.y, self.s, self.theta
         scale = self.log_m + 0.5 * s * s * theta * (theta + 1.0) - theta * epsilon
         turn = y * (s * s * (theta + 0.5) - epsilon)
@@ -325,7 +330,7 @@ class _Line:
 
 
 def needed_points(total: LossSum, theta: float, step: float, points: int, s: float) -> int:
-    """How many points y_j = j step are needed: beyond them |M(theta + iy)/M(theta)| e^(-s^2 y^2/2) is below e^-FALL.
+    """Return a number of points y_j = j step beyond which |M(theta + iy)/M(theta)| e^(-s^2 y^2/2) is below e^-FALL.
 
     |chi(y)| of one loss changes by at most E|l - E l| per unit of y, E being tilted. So its value in the middle of a
     cell bounds it in the whole cell; cells are as wide as the fall of |chi| around them allows.
@@ -337,7 +342,7 @@ def needed_points(total: LossSum, theta: float, step: float, points: int, s: flo
     theta, step, s : float
         Tilt, distance of the points and standard deviation of U, positive.
     points : int
-        How many there are; that many are returned where nothing better can be said.
+        Number of available points, returned if no smaller number is proven to suffice.
     """
     laws, slope, moving, variance = [], 0.0, 0.0, 0.0
     for law, count in zip(total.laws, total.counts, strict=True):
@@ -399,7 +404,7 @@ def _powers(total: LossSum, theta: float, y: FloatArray) -> tuple[float, Complex
 
 
 def _alias(theta: float, period: float, t: FloatArray, log_m: FloatArray) -> float:
-    """Log of a bound on the aliases, sum over k != 0 of E (1 - e^(e - S - U - k P))_+ e^(-theta k P).
+    """Return the log of an upper bound on the aliases, sum over k != 0 of E (1 - e^(e - S - U - k P))_+ e^(-theta k P).
 
     ``log_m`` is log M(t) of S + U, less t e; (1 - e^-w)_+ <= c(t) e^(t w) for every t > 0.
     """
@@ -425,31 +430,31 @@ def _alias(theta: float, period: float, t: FloatArray, log_m: FloatArray) -> flo
 # numpy's pairwise ones, good to (16 + log2 atoms) EPS; 256 EPS is charged.
 
 CELLS = 2000
-"""Losses of many atoms are gathered into so many cells before they are added to others."""
+"""Number of cells into which the losses of a large pair are gathered before they are added to others."""
 _REACH = 14.0
-"""Standard deviations of the loss within which cells have equal width."""
+"""Number of standard deviations of the loss within which all cells have the same width."""
 _GROWTH = 1.05
-"""Farther out each cell is wider than the one before by this factor."""
+"""Factor by which each cell farther out is wider than the one before it."""
 _SUM_ULPS = 256.0
 _PADS = (1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedPair:
-    """A finite pair (P, Q), P = weights * first and Q = weights * second, atom by atom.
+    """A pair of distributions (P, Q) on finitely many atoms: P = weights * first and Q = weights * second.
 
     Parameters
     ----------
     weights : ndarray, shape (atoms,)
-        Positive, each good to `doubt` relative, with one error for P and Q.
+        Positive, each with a relative error of at most `doubt`, the same error for P and Q.
     first, second : ndarray, shape (atoms,)
-        Not negative, each good to `ulps` EPS relative.
+        Not negative, each with a relative error of at most `ulps` EPS.
     doubt : float
         Relative error of a weight, far below 1.
     ulps : float
         Relative error of a ratio in units of EPS.
     lost : float
-        Upper bound on P's mass, and on Q's, of the outcomes that no atom stands for.
+        Upper bound on P's mass, and on Q's, of the outcomes that no atom represents.
     """
 
     weights: FloatArray
@@ -460,7 +465,7 @@ class WeightedPair:
     lost: float
 
     def divergence(self, epsilon: float) -> Interval:
-        """Enclose (F) at one epsilon from 0 to 709.
+        """Enclose (F) at one epsilon from 0 to 709 nats.
 
         exp costs 1 ulp, the product and the difference one each.
         """
@@ -472,10 +477,11 @@ class WeightedPair:
         return Interval(lower * (1.0 - slack), upper * (1.0 + slack) + self.lost)
 
     def epsilon(self, delta: float) -> Interval:
-        """Enclose the smallest epsilon at which (F) is at most delta; an end that cannot be told is 0 or infinite.
+        """Enclose the smallest epsilon (nats) at which (F) is at most delta.
 
-        (F) is convex and piecewise linear in x: Newton's steps from the left end at its root. Both sides of the root
-        are then evaluated, at distances that grow until the enclosure of (F) decides.
+        An end without a finite bound is 0 or infinite. (F) is convex and piecewise linear in x = e^epsilon: Newton's
+        steps from the left end at its root. Both sides of the root are then evaluated, at distances that grow until the
+        enclosure of (F) decides.
         """
         if self.divergence(0.0).upper <= delta:
             return Interval(0.0, 0.0)
@@ -491,7 +497,7 @@ class WeightedPair:
         return Interval(lower, upper)
 
     def _root(self, delta: float) -> float:
-        """Where (F) is about delta; inf if nowhere below 709. Nothing is certified here."""
+        """Estimate the epsilon at which (F) equals delta; inf if it lies above 709. Nothing is certified here."""
         goal, x = max(delta - self.lost, 0.5 * delta), 1.0
         p, q = self.weights * self.first, self.weights * self.second
         for _ in range(200):
@@ -533,7 +539,10 @@ class WeightedPair:
 
     @cached_property
     def dominated(self) -> LossLaw:
-        """A law of losses whose divergence is nowhere above (F): a cell's atoms become one, masses rounded down."""
+        """The distribution of a loss whose divergence is at most (F) at every eps >= 0, with other losses added or not.
+
+        The atoms of a cell become one atom, and masses are rounded down.
+        """
         p, q, loss, certain = self._losses()
         infinite, most = certain * (1.0 - self.doubt - _SUM_ULPS * EPS), 1.0
         if loss.size > CELLS:
@@ -545,7 +554,7 @@ class WeightedPair:
         return LossLaw(loss - off * (1.0 + np.abs(loss)), _logs(p, scale, -1.0), max(infinite, 0.0))
 
     def _losses(self) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """Masses under P and Q, and losses, of the atoms with both; and P's mass where Q has none."""
+        """Return masses under P and Q, and losses, of atoms where both are positive; and P's mass where Q is 0."""
         p, q = self.weights * self.first, self.weights * self.second
         both = (p > 0.0) & (q > 0.0)
         loss = np.log(self.first[both] / self.second[both])
@@ -553,14 +562,14 @@ class WeightedPair:
 
 
 def _logs(masses: FloatArray, scale: float, sign: float = 1.0) -> FloatArray:
-    """Log of masses times e^scale, rounded up (sign 1) or down (sign -1)."""
+    """Return log(masses e^scale) element-wise, rounded up (sign 1) or down (sign -1)."""
     with np.errstate(divide="ignore"):
         logs = np.log(masses) + scale
     return logs + sign * 8.0 * EPS * (np.where(np.isfinite(logs), np.abs(logs), 0.0) + 1.0)
 
 
 def _edges(masses: FloatArray, loss: FloatArray) -> FloatArray:
-    """Return the ends of cells that cover all losses: of equal width around the mean, wider and wider beyond."""
+    """Return edges of cells that cover all losses: equal widths around the mean, growing widths farther out."""
     share = masses / masses.sum()
     mean = float(share @ loss)
     deviation = math.sqrt(float(share @ (loss - mean) ** 2))
@@ -574,7 +583,7 @@ def _edges(masses: FloatArray, loss: FloatArray) -> FloatArray:
 
 
 def _widening(reach: float, step: float) -> FloatArray:
-    """Distances of ends beyond the core up to at least ``reach``; none if the core reaches that far."""
+    """Return distances of edges beyond the core, up to at least ``reach``; empty if the core reaches that far."""
     if not reach > -0.5 * step:
         return np.zeros(0)
     count = math.ceil(math.log1p(max(reach + step, step) / step * (_GROWTH - 1.0)) / math.log(_GROWTH)) + 1
@@ -584,9 +593,9 @@ def _widening(reach: float, step: float) -> FloatArray:
 def _gathered(
     edges: FloatArray, loss: FloatArray, p: FloatArray, q: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return the sums of p and q over each cell, and the largest number of atoms in one.
+    """Return the sums of p and q over each cell, and the largest number of atoms in one cell.
 
-    That number bounds their rounding in EPS.
+    That number bounds the rounding error of the sums in units of EPS.
     """
     cells = edges.size - 1
     at = np.clip(np.searchsorted(edges, loss, side="right") - 1, 0, cells - 1)
@@ -609,24 +618,24 @@ _LEAST = 1e-290
 
 @dataclass(frozen=True, eq=False)
 class ProductPair:
-    """The product of two pairs.
+    """The product of two independent pairs of distributions.
 
     Parameters
     ----------
     long, short : WeightedPair
-        In any order; the work for one epsilon is that of looking up `long`'s atoms among `short`'s.
+        The two factors in any order; each evaluation looks up every atom of `long` among those of `short`.
     """
 
     long: WeightedPair
     short: WeightedPair
 
     def divergence(self, epsilon: float) -> Interval:
-        """Enclose (FF) at one epsilon from 0 to 709.
+        """Enclose (FF) at one epsilon from 0 to 709 nats.
 
-        Which atoms are summed needs no care from below: every event's P - x Q is a lower bound of F. From above, atoms
-        are let in as long as their loss may be large enough; one that should be out costs at most its mass times the
-        doubt about its loss. The weights' doubts are factors of p_i p_j - x q_i q_j, hence of the whole; the sums from
-        the end err by as many EPS as they have terms.
+        Lower bound: every event's P - x Q is at most F, so any set of atoms may be summed. Upper bound: all atoms whose
+        loss may be large enough are included; one that should be excluded adds at most its mass times the error of its
+        loss. The weights' errors are factors of p_i p_j - x q_i q_j, hence of the whole; the cumulative sums err by as
+        many EPS as they have terms.
         """
         losses, tail_p, tail_q = self._tails
         p, q, loss = self._long
@@ -654,13 +663,13 @@ class ProductPair:
 
     @cached_property
     def _largest(self) -> float:
-        """The largest finite loss of either, in absolute value, twice."""
+        """Twice the largest absolute value of a finite loss of either factor."""
         found = [np.abs(loss[np.isfinite(loss)]).max(initial=0.0) for loss in (self._long[2], self._tails[0])]
         return 2.0 * float(max(found))
 
 
 def multiplied(one: WeightedPair, two: WeightedPair) -> WeightedPair:
-    """Return the product of two pairs, atom by atom; atoms of a weight below 1e-290 are charged instead."""
+    """Return the product of two pairs, atom by atom; atoms of a weight below 1e-290 are added to ``lost`` instead."""
     weights, first, second = (
         np.outer(left, right).ravel()
         for left, right in ((one.weights, two.weights), (one.first, two.first), (one.second, two.second))
@@ -673,7 +682,7 @@ def multiplied(one: WeightedPair, two: WeightedPair) -> WeightedPair:
 
 
 def _masses(pair: WeightedPair) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Masses under P and Q of the atoms that P may take, and their losses, infinite where Q has none."""
+    """Return masses under P and Q, and losses, of the atoms with P positive; the loss is inf where Q is 0."""
     some = pair.first > 0.0
     first, second, weights = pair.first[some], pair.second[some], pair.weights[some]
     with np.errstate(divide="ignore"):

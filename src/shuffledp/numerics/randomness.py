@@ -27,7 +27,7 @@ _PARTITION = 0x70617274  # "part"
 
 
 class Randomness(ABC):
-    """A source of independent uniform 64-bit words, and exact draws made from them.
+    """A source of independent uniform 64-bit words, with exact draws made from them.
 
     Attributes
     ----------
@@ -44,12 +44,12 @@ class Randomness(ABC):
 
     @abstractmethod
     def words(self, n: int) -> Words:
-        """Independent words, uniform on [0, 2^64).
+        """Return n independent words, uniform on [0, 2^64).
 
         Parameters
         ----------
         n : int
-            How many, at least 0.
+            Number of words, at least 0.
 
         Returns
         -------
@@ -58,21 +58,21 @@ class Randomness(ABC):
         """
 
     def another(self) -> Randomness:
-        """Return a source for another thread: independent of this one if it is private, else this one itself.
+        """Return a source for another thread: a new independent one if this source is private, else this source itself.
 
-        A seeded source has one order of words, so whoever shares it draws in turn.
+        A seeded source has one sequence of words, so threads that share it must take turns.
         """
         return self
 
     def bernoulli(self, thresholds: Words | int, n: int) -> NDArray[np.bool_]:
-        """Independent draws, True with probability exactly ``thresholds / 2^64``.
+        """Draw n independent booleans, True with probability exactly ``thresholds / 2^64``.
 
         Parameters
         ----------
         thresholds : int, or ndarray of uint64 of shape (n,)
-            In [0, 2^64). True has a probability below 1 by construction: 0 never happens, 1 is out of reach.
+            In [0, 2^64): 0 gives False always, and probability 1 cannot be stated.
         n : int
-            How many draws, at least 0.
+            Number of draws, at least 0.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class Randomness(ABC):
         return self.words(n) < thresholds
 
     def integers(self, bound: int, n: int) -> NDArray[np.int64]:
-        """Independent integers, exactly uniform on [0, bound).
+        """Draw n independent integers, exactly uniform on [0, bound), as an array of int64.
 
         Words at or above the largest multiple of ``bound`` are drawn again, so the remainder has no bias.
 
@@ -104,7 +104,7 @@ class Randomness(ABC):
         bound : int
             From 1 to 2^63.
         n : int
-            How many, at least 0.
+            Number of draws, at least 0.
 
         Raises
         ------
@@ -167,7 +167,7 @@ class Randomness(ABC):
         return order
 
     def _order_within(self, groups: Words) -> NDArray[np.intp]:
-        """Order that shuffles uniformly within each group; `groups` is ascending, so each keeps its place."""
+        """Return row numbers ordered by ``groups`` (ascending), in uniformly random order within each group."""
         while True:
             keys = self.words(groups.size)
             order = np.lexsort((keys, groups))
@@ -177,7 +177,7 @@ class Randomness(ABC):
 
 
 class _Keystream:
-    """AES-256 in counter mode under a key of its own, for one process."""
+    """AES-256 in counter mode under a random key of its own, used by one process only."""
 
     def __init__(self, key: bytes | None = None) -> None:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # who only asks draws nothing
@@ -190,7 +190,7 @@ class _Keystream:
         ).encryptor()
 
     def fill(self, view: memoryview, size: int) -> None:
-        """Write `size` bytes of the stream; the view has `_SLACK` bytes more."""
+        """Write the next `size` bytes of the stream into the view, which is `_SLACK` bytes longer."""
         with self.lock:
             for start in range(0, size, len(_ZEROS)):
                 zeros = _ZEROS[: size - start]
@@ -198,7 +198,7 @@ class _Keystream:
 
 
 class _SecureRandom(Randomness):
-    """Keystream of AES-256 in counter mode under a key from the operating system, one key per object and process."""
+    """Randomness from AES-256 in counter mode, with a key from the operating system for every object and process."""
 
     private = True
 
@@ -206,7 +206,7 @@ class _SecureRandom(Randomness):
         self._keystream = _Keystream()
 
     def words(self, n: int) -> Words:
-        """See `Randomness.words`; after a fork the child draws under a new key."""
+        """Implement `Randomness.words`; after a fork the child process draws under a new key."""
         size = 8 * _count(n)
         out = np.empty(size + _SLACK, dtype=np.uint8)
         while True:
@@ -225,7 +225,7 @@ class _SecureRandom(Randomness):
         return self._keystream
 
     def another(self) -> Randomness:
-        """See `Randomness.another`: under a key of its own."""
+        """Return a new source under a key of its own; see `Randomness.another`."""
         return _SecureRandom()
 
     def __reduce__(self) -> NoReturn:
@@ -236,7 +236,7 @@ class _SecureRandom(Randomness):
 
 
 class _KeyedRandom(Randomness):
-    """Keystream of AES-256 in counter mode under a given key: whoever has the key can repeat the words."""
+    """Randomness from AES-256 in counter mode under a given key, with which the words can be repeated."""
 
     private = True
 
@@ -244,7 +244,7 @@ class _KeyedRandom(Randomness):
         self._keystream = _Keystream(key)
 
     def words(self, n: int) -> Words:
-        """See `Randomness.words`."""
+        """Implement `Randomness.words` by the next bytes of the keystream, read as little-endian words."""
         size = 8 * _count(n)
         out = np.empty(size + _SLACK, dtype=np.uint8)
         self._keystream.fill(memoryview(out.data), size)
@@ -255,7 +255,7 @@ class _KeyedRandom(Randomness):
 
 
 class _SimulationRandom(Randomness):
-    """Reproducible words of a seeded PCG64; anybody who knows the seed undoes the privacy."""
+    """Reproducible words of a PCG64 generator; whoever knows the seed can undo the privacy."""
 
     private = False
 
@@ -264,7 +264,7 @@ class _SimulationRandom(Randomness):
         self._bits = np.random.PCG64(np.random.SeedSequence([*seed]))
 
     def words(self, n: int) -> Words:
-        """See `Randomness.words`."""
+        """Implement `Randomness.words` by the next outputs of the generator."""
         return self._bits.random_raw(_count(n))
 
     def __reduce__(self) -> NoReturn:
@@ -275,10 +275,10 @@ class _SimulationRandom(Randomness):
 
 
 def secure_random() -> Randomness:
-    """Randomness nobody can predict: a cipher keystream keyed by the operating system.
+    """Return randomness that nobody can predict: a cipher keystream keyed by the operating system.
 
-    AES-256 in counter mode under 256 bits of `os.urandom`, a fresh key for every object. It cannot be seeded,
-    copied or pickled, a forked child takes a new key before its first draw, and threads may share one object.
+    AES-256 in counter mode under 256 bits of `os.urandom`, a fresh key for every object. It cannot be seeded, copied or
+    pickled, a forked child takes a new key before its first draw, and threads may share one object.
 
     Returns
     -------
@@ -294,14 +294,14 @@ def secure_random() -> Randomness:
 
 
 def keyed_random(key: bytes) -> Randomness:
-    """Randomness that nobody without the key can predict, and that its owner can repeat, on every machine.
+    """Return randomness that only holders of the key can predict, and that they can repeat on every machine.
 
     The keystream of AES-256 in counter mode under the key.
 
     Parameters
     ----------
     key : bytes
-        32 secret bytes, used for one purpose alone.
+        32 secret bytes, used for one purpose only.
 
     Returns
     -------
@@ -319,7 +319,7 @@ def keyed_random(key: bytes) -> Randomness:
 
 
 def simulation_random(seed: int) -> Randomness:
-    """Reproducible randomness for simulations and tests: whatever is drawn from it is *not private*.
+    """Return reproducible randomness for simulations and tests: whatever is drawn from it is *not private*.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def simulation_random(seed: int) -> Randomness:
 
 
 def choose_random(simulation_seed: int | None) -> Randomness:
-    """Choose secure randomness, unless the seed of a simulation is given.
+    """Return secure randomness, or seeded randomness if the seed of a simulation is given.
 
     Examples
     --------
@@ -359,7 +359,7 @@ def choose_random(simulation_seed: int | None) -> Randomness:
 
 
 def simulation_of_partition(root: int, partition: int) -> Randomness:
-    """Reproducible randomness for one partition of a simulation: *not private*, and independent between partitions.
+    """Return reproducible randomness for one partition of a simulation: *not private*, independent between partitions.
 
     Parameters
     ----------

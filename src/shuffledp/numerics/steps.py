@@ -43,17 +43,17 @@ from shuffledp.numerics.interval import Enclosure, FloatArray
 _FALL = 52.0
 _MOST_POINTS = 1 << 20
 _SMALL = 1e-6
-"""A factor |M~(y)| below is not evaluated, but bounded."""
+"""Factors |M~(y)| below this are bounded instead of evaluated."""
 
 
 @dataclass(frozen=True, eq=False)
 class StepSum:
-    """A sum of independent steps, ``counts[g]`` of them with the chances of group g.
+    """A sum S of independent steps of -1, 0 or 1; group g has ``counts[g]`` of them with the same probabilities.
 
     Parameters
     ----------
     up, down, stay : ndarray, shape (groups,)
-        Chances of 1, -1 and 0; each to ``ulps`` roundoffs relative.
+        Probabilities of 1, -1 and 0, each with a relative error of at most ``ulps`` roundoffs.
     counts : ndarray, shape (groups,)
         Whole numbers >= 0, as floats.
     ulps : float
@@ -68,19 +68,21 @@ class StepSum:
 
     @cached_property
     def doubt(self) -> float:
-        """Bound the relative error of any probability of S for want of exact chances."""
+        """Upper bound on the relative error of any probability of S, due to errors of the step probabilities."""
         exponent = 2.0 * roundoff(self.ulps, 1.0) * float(self.counts.sum())
         return math.expm1(exponent) if exponent < 700.0 else math.inf
 
     def moved(self, around: FloatArray, tail: FloatArray) -> FloatArray:
-        """Bound the error of E W(S) for want of exact chances, W of (F) with jumps of at most 1: the smaller of two.
+        """Bound the error of E W(S), W of (F) with jumps of at most 1, from the errors of the step probabilities.
+
+        The smaller of two bounds, shape (thresholds,).
 
         Parameters
         ----------
         around : ndarray, shape (thresholds,)
-            At least P(t - 2 <= S <= t + 1).
+            Upper bounds on P(t - 2 <= S <= t + 1).
         tail : ndarray, shape (thresholds,)
-            At least P(S >= t - 1).
+            Upper bounds on P(S >= t - 1).
         """
         with np.errstate(divide="ignore"):
             slope = float(((self.up + self.down) / self.stay) @ self.counts)
@@ -88,7 +90,7 @@ class StepSum:
 
     @property
     def mirrored(self) -> StepSum:
-        """The sum of the negated steps: chances of 1 and -1 exchanged."""
+        """The sum of the negated steps: the probabilities of 1 and -1 exchanged."""
         return StepSum(self.down, self.up, self.stay, self.counts, self.ulps)
 
     @property
@@ -98,7 +100,7 @@ class StepSum:
         return float((both - drift * drift) @ self.counts)
 
     def tilted(self, theta: float) -> TiltedSteps:
-        """Tilt the sum.
+        """Return the sum tilted by exp(theta S).
 
         Parameters
         ----------
@@ -116,18 +118,18 @@ class StepSum:
 
 @dataclass(frozen=True, eq=False)
 class TiltedSteps:
-    """A sum of steps, tilted: chances, counts, and the log of each step's moment generating function.
+    """A tilted sum of steps: probabilities, counts, and the log of each step's moment generating function.
 
     Parameters
     ----------
     theta : float
         The tilt.
     up, down, stay : ndarray, shape (groups,)
-        Tilted chances.
+        Tilted probabilities of 1, -1 and 0.
     counts : ndarray, shape (groups,)
-        Steps by group.
+        Number of steps in each group.
     logs, sizes : ndarray, shape (groups,)
-        Logs of the moment generating functions at theta, and what multiplies their roundoffs.
+        Logs of the moment generating functions at theta, and factors of the roundoff in their errors.
     """
 
     theta: float
@@ -144,12 +146,12 @@ class TiltedSteps:
         return float((self.up - self.down) @ self.counts)
 
     def forms(self, weights: FloatArray, thresholds: FloatArray) -> Enclosure:
-        """Enclose (F) for the law that the given doubles state, shape (forms, thresholds).
+        """Enclose (F), treating the given doubles as exact, shape (forms, thresholds).
 
         Parameters
         ----------
         weights : ndarray, shape (forms, 3)
-            a, b and -c of (F): what S = t - 1, S = t and every S > t are worth.
+            a, b and -c of (F): the values of S = t - 1, of S = t and of every S > t.
         thresholds : ndarray, shape (thresholds,)
             Whole numbers near the mean of the tilted sum.
         """
@@ -199,7 +201,7 @@ class TiltedSteps:
         return np.arange(most + 1.0) * (2.0 * math.pi / period)
 
     def _powers(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Size and angle of M~(y), a bound on its relative error, and what points that are only bounded may weigh."""
+        """Return |M~(y)|, its angle, a bound on its relative error, and a bound on the terms that are not evaluated."""
         turn, sine = 2.0 * np.sin(0.5 * y) ** 2, np.sin(y)
         both, drift = (self.up + self.down)[:, None], (self.up - self.down)[:, None]
         fall = 2.0 * self.stay[:, None] * both * turn + 4.0 * (self.up * self.down)[:, None] * sine * sine

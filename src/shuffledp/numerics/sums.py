@@ -36,9 +36,12 @@ from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 
 ComplexArray = NDArray[np.complex128]
 _ONE_THREAD = 1 << 18
-"""Multiplications of one real matrix product."""
+"""Number of multiplications of one real matrix product; a larger one would start threads."""
 _RADII = 24
-"""So many radii |z| at which a bound that increases with |z| is evaluated; the others take the next larger one's."""
+"""Number of radii |z| at which a bound that increases with |z| is evaluated.
+
+Other points use the next larger radius.
+"""
 
 
 def characteristic(values: FloatArray, weights: FloatArray, y: FloatArray, first: float = 0.0) -> ComplexArray:
@@ -50,7 +53,7 @@ def characteristic(values: FloatArray, weights: FloatArray, y: FloatArray, first
     y : ndarray, shape (points,)
         Evenly spaced from 0.
     first : float
-        What is added to each of them.
+        Added to each point of ``y``.
     """
     width = math.ceil(math.sqrt(y.size))
     step = y[1] if y.size > 1 else 0.0
@@ -61,7 +64,10 @@ def characteristic(values: FloatArray, weights: FloatArray, y: FloatArray, first
 
 
 def _product(left: ComplexArray, right: ComplexArray) -> ComplexArray:
-    """Matrix product by real products of a few rows: larger ones start threads, which wait longer than they compute."""
+    """Return a complex matrix product, computed by real products of a few rows.
+
+    Larger products start threads, which wait longer than they compute.
+    """
     real, imaginary = np.ascontiguousarray(right.real), np.ascontiguousarray(right.imag)
     rows, found = max(1, _ONE_THREAD // right.size), list[ComplexArray]()
     for start in range(0, left.shape[0], rows):
@@ -79,9 +85,9 @@ def second_order(
     Parameters
     ----------
     values, probabilities : ndarray, shape (atoms,)
-        v and p, each good to ``doubt`` EPS relative.
+        v and p, each with a relative error of at most ``doubt`` EPS.
     z : ndarray of complex, shape (points,)
-        theta + i step places, theta >= 0, each good to 2 EPS; several points.
+        theta + i step places, theta >= 0, each with a relative error of at most 2 EPS; at least two points.
     places : ndarray of int, shape (points,)
         Ascending, from 0.
     doubt : float
@@ -116,7 +122,7 @@ def second_order(
 
 
 def _rotated(angle: FloatArray) -> tuple[ComplexArray, ComplexArray]:
-    """Return exp(i angle) - 1, and that less i angle."""
+    """Return exp(i angle) - 1 and exp(i angle) - 1 - i angle, shape of angle."""
     arg = np.asarray(1j * angle, dtype=np.complex128)
     rest = expm1_minus(arg, np.exp(arg))
     return rest + arg, rest
@@ -129,13 +135,13 @@ def _rotated(angle: FloatArray) -> tuple[ComplexArray, ComplexArray]:
 # thousands of points some dozens need to be computed. Which ones is told by bounds on |E exp(iyS)|, E being tilted.
 
 FALL = 46.0
-"""What is below e^(1 - FALL) of the value at y = 0 is charged instead of computed."""
+"""Points where the transform is below e^(1 - FALL) of its value at y = 0 are bounded instead of evaluated."""
 _CELLS = 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class TiltedSum:
-    """``counts[g]`` independent copies of a law with atoms ``values[g]`` and a rest at 0, already tilted.
+    """The tilted sum S: ``counts[g]`` independent copies of a variable with atoms ``values[g]`` and otherwise 0.
 
     Parameters
     ----------
@@ -161,16 +167,16 @@ class TiltedSum:
 
     @cached_property
     def variance(self) -> float:
-        """Variance of S; inf where it leaves double range."""
+        """Variance of S; inf if it overflows."""
         if not np.abs(self.values).max(initial=0.0) < 1e150:
             return math.inf
         apart = self.values - self.means[:, None]
         return float(((self.weights * apart**2).sum(axis=1) + self.rest * self.means**2) @ self.counts)
 
     def powers(self, y: FloatArray, groups: slice) -> tuple[NDArray[np.complex128], FloatArray]:
-        """Return E exp(iyS_g) for the sums S_g of some groups, and a bound on its absolute error; shapes (y, groups).
+        """Return E exp(iyS_g) for the sums S_g of chosen groups, shape (y, groups), and bounds on the absolute errors.
 
-        The bound is inf where rounding may be anything.
+        The bound is inf where the rounding error is not bounded.
         """
         values, counts = self.values[groups], self.counts[groups]
         chi = (self.weights[groups] * np.exp(1j * (y[:, None, None] * values))).sum(axis=2) + self.rest[groups]
@@ -183,7 +189,7 @@ class TiltedSum:
         return power, high - low + high * (32.0 * EPS * (counts + np.abs(np.log(size + off)) * counts + 1.0))
 
     def alive(self, step: float, points: int, copies: float, s: float) -> NDArray[np.int64]:
-        """Tell for which j the value |E exp(iyS)|^copies exp(-s^2 y^2/2), y = j step, may be above e^(1 - FALL).
+        """Return the j for which |E exp(iyS)|^copies exp(-s^2 y^2/2), y = j step, may be above e^(1 - FALL).
 
         Parameters
         ----------
@@ -199,7 +205,7 @@ class TiltedSum:
         Returns
         -------
         ndarray
-            Ascending. At all other points the value certainly is at most that.
+            Ascending. At all other points the value certainly is at most e^(1 - FALL).
 
         Notes
         -----
@@ -228,7 +234,7 @@ class TiltedSum:
         return np.concatenate((np.arange(first), self._alive_far(far + 1, step, points, copies, s)))
 
     def _alive_far(self, first: int, step: float, points: int, copies: float, s: float) -> NDArray[np.int64]:
-        """`alive` from ``first`` on, by cells; all of them where cells would have to be nearly as many as points."""
+        """Return `alive` from ``first`` on, decided cell by cell; all points if nearly as many cells were needed."""
         if first >= points:
             return np.arange(0)
         apart = np.abs(self.values - self.means[:, None])
@@ -253,23 +259,23 @@ _MAX_POINTS = 1 << 17
 _TILTS = np.geomspace(0.02, 400.0, 72)
 _TOGETHER = 2.0
 _MANY = 64
-"""Points of a line, and four times the atoms of a law, from which matrix products are worth it."""
+"""Number of points of a line, and of atoms times four, from which matrix products are faster."""
 _SURE = 1e-7
-"""Error of a value, relative to the largest one, that an enclosure whose smoothing leaves 1e-4 open does not feel."""
+"""Error of a value relative to the largest one that is negligible in enclosures with a relative width of 1e-4."""
 
 
 @dataclass(frozen=True, eq=False)
 class IndependentSum:
-    """S = sum of independent variables, ``counts[g]`` copies of the law with atoms ``values[g]`` and a rest at 0.
+    """A sum S of independent variables: ``counts[g]`` copies of a variable with atoms ``values[g]`` and otherwise 0.
 
     Parameters
     ----------
     counts : ndarray, shape (groups,)
     values, probabilities : ndarray, shape (groups, atoms)
-        Each good to ``doubt`` EPS relative; the probabilities of a group sum to at most 1, the rest, which they may
-        cancel to nearly nothing, to ``doubt`` EPS absolute.
+        Each with a relative error of at most ``doubt`` EPS. The probabilities of a group sum to at most 1; the
+        remaining probability of 0 may nearly cancel and has an absolute error of at most ``doubt`` EPS.
     means : ndarray, shape (groups,)
-        Mean of one copy, good to a few EPS relative (given, because summing atoms could cancel).
+        Mean of one copy, with a relative error of a few EPS (given, because summing atoms could cancel).
     doubt : float
         Relative error of values and probabilities, in units of EPS, at least 4.
     """
@@ -318,14 +324,14 @@ class IndependentSum:
         return self._logs((terms.sum(axis=2), doubt_second), z[:, None] * self.means, (mgf, doubt_mgf))
 
     def log_mgf_on_line(self, z: ComplexArray, places: NDArray[np.int64]) -> tuple[ComplexArray, FloatArray]:
-        """Return `log_mgf_centered` for z = theta + i step places, by fewer exponentials where there are many of both.
+        """Return `log_mgf_centered` for z = theta + i step places, by matrix products where points and atoms are many.
 
         Parameters
         ----------
         z : ndarray of complex, shape (points,)
             On a line of positive real part.
         places : ndarray of int, shape (points,)
-            Ascending, from 0; the imaginary parts are so many times the same step.
+            Ascending, from 0; the imaginary parts are these multiples of one step.
         """
         if min(places.size, 4 * self.values.shape[1]) < _MANY:
             return self.log_mgf_centered(z)
@@ -344,7 +350,10 @@ class IndependentSum:
     def _logs(
         self, second: tuple[ComplexArray, FloatArray], shift: ComplexArray, mgf: tuple[ComplexArray, FloatArray]
     ) -> tuple[ComplexArray, FloatArray]:
-        """Sum log(mgf) - shift over all copies; what is of second order, and the mgf, with their errors in EPS."""
+        """Return the sum of log(mgf) - shift over all copies, and a bound on its absolute error.
+
+        ``second`` (the second-order part of the mgf) and ``mgf`` are given with their errors in units of EPS.
+        """
         (terms, doubt_terms), (size, doubt_size) = second, mgf
         w = terms + shift
         size = np.where(size == 0.0, EPS * doubt_size, size)  # a zero has no logarithm; its error has
@@ -356,10 +365,10 @@ class IndependentSum:
         return total, 2.0 * (error @ self.counts)
 
     def log_mgf_above(self, theta: FloatArray) -> FloatArray:
-        """Upper bounds of every group's part of log E exp(theta S) for real theta >= 0, shape (thetas, groups).
+        """Return upper bounds on every group's part of log E exp(theta S) for real theta >= 0, shape (thetas, groups).
 
-        Their sum, too, is an upper bound. inf or NaN where it overflows. Sharp where the mgf is well above EPS, as
-        it is for a law that may take values of 0 or more.
+        Their sum, too, is an upper bound. inf or NaN where it overflows. Sharp where the mgf is well above EPS, as it
+        is for a variable that may take values of 0 or more.
         """
         arg = theta[:, None, None] * self.values
         grown, off = np.expm1(arg), self.doubt
@@ -372,7 +381,7 @@ class IndependentSum:
         return logs + (8.0 + self.counts.size) * EPS * np.abs(logs)
 
     def tilted(self, theta: float) -> TiltedSum:
-        """Return S under the law tilted by exp(theta S)."""
+        """Return the sum S tilted by exp(theta S)."""
         exponent = theta * self.values
         top = np.maximum(exponent.max(axis=1), 0.0)
         weights = self.probabilities * np.exp(exponent - top[:, None])
@@ -427,17 +436,17 @@ def positive_parts(total: IndependentSum, copies: FloatArray, smoothing: float =
 
 
 def positive_parts_above(total: IndependentSum, smoothing: float = 0.4) -> FloatArray:
-    """Bound E (S_g)_+ from above for each group's sum S_g by itself, shape (groups,).
+    """Return upper bounds on E (S_g)_+ for each group's sum S_g by itself, shape (groups,).
 
-    Quick: all groups share one line, that of the first, and are smoothed much. Upper ends need no bound of aliases,
-    which only raise them.
+    Faster than `positive_part`: all groups share the line of the first one and a strong smoothing. Aliases only raise
+    the value, so upper bounds need no estimate of them.
 
     Parameters
     ----------
     total : IndependentSum
-        The nearer the other groups' laws to the first group's, the sharper the bounds.
+        The more similar the groups are to the first one, the sharper the bounds.
     smoothing : float
-        As in `positive_part`; half its square is about what an upper bound is above the truth, relatively.
+        As in `positive_part`; an upper bound exceeds the truth by about half its square, relatively.
     """
     first = replace(total, counts=total.counts[:1], values=total.values[:1], probabilities=total.probabilities[:1])
     above = np.full(total.counts.size, np.inf)
@@ -470,7 +479,7 @@ def positive_parts_above(total: IndependentSum, smoothing: float = 0.4) -> Float
 
 
 def _crude(total: IndependentSum, copies: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Jensen from below and Chernoff from above, where the transform would not fit into memory or range."""
+    """Return lower bounds (Jensen) and upper bounds (Chernoff) where the transform exceeds memory or double range."""
     grid, grid_log = _real_grid(total, math.sqrt(float(copies.max()) * total.tilted(0.0).variance))
     logs = np.min(copies[:, None] * grid_log - 1.0 - np.log(grid), axis=1, initial=709.0)
     return np.maximum(copies * total.mean, 0.0) * (1 - 16 * EPS), np.exp(logs) * (1 + 1e-12) + 1e-300
@@ -478,9 +487,10 @@ def _crude(total: IndependentSum, copies: FloatArray) -> tuple[FloatArray, Float
 
 @dataclass(frozen=True, eq=False)
 class _Draft:
-    """Tilt, smoothing and period of (B) for numbers of copies; every choice is valid for each of them.
+    """Tilt, smoothing and period of (B), suited to given numbers of copies; every choice gives valid bounds.
 
-    ``spread`` is the deviation of the tilted sum; on the tilts ``grid`` lie upper bounds of one copy's log-mgf.
+    ``spread`` is the standard deviation of the tilted sum; ``grid_log`` holds upper bounds on one copy's log-mgf at the
+    tilts ``grid``.
     """
 
     theta: float
@@ -493,7 +503,7 @@ class _Draft:
 
     @classmethod
     def of(cls, total: IndependentSum, copies: FloatArray, smoothing: float) -> _Draft | None:
-        """Choose; None if the value is below 1e-300."""
+        """Return parameters of (B) suited to the numbers of copies; None if the value is below 1e-300."""
         m = math.sqrt(float(copies.min()) * float(copies.max()))
         sigma = math.sqrt(m * total.tilted(0.0).variance)
         if not 0.0 < sigma < math.inf:
@@ -517,13 +527,13 @@ class _Draft:
         return cls(theta, s, period, spread, tilted, grid, grid_log)
 
     def points(self, period: float) -> int:
-        """How many points z_j there are until exp(-s^2 y^2/2) is below e^-FALL."""
+        """Return the number of points z_j after which exp(-s^2 y^2/2) is below e^-FALL."""
         return math.ceil(math.sqrt(2.0 * FALL) / self.s * period / (2.0 * math.pi)) + 1
 
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """The points z_j of (B), with the log-mgf of one copy of S on them."""
+    """The points z_j of (B) with the log-mgf of one copy of S at each of them."""
 
     mean: float
     theta: float
@@ -540,7 +550,7 @@ class _Line:
 
     @classmethod
     def through(cls, total: IndependentSum, copies: FloatArray, smoothing: float) -> _Line | None:
-        """Compute the mgf where it is needed for these numbers of copies.
+        """Return the line for these numbers of copies, with the mgf where it is not negligible.
 
         None if the value is below 1e-300, or the line would be too long.
         """
@@ -563,7 +573,7 @@ class _Line:
         return cls(total.mean, theta, s, period, cut, z, weight, *mgf, lost, draft.grid, draft.grid_log)
 
     def values(self, copies: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper ends of E (S_1 + ... + S_m)_+ for each m."""
+        """Return lower and upper bounds on E (S_1 + ... + S_m)_+ for each m in ``copies``."""
         step = max(1, 400_000 // self.z.size)
         found = [self._values(copies[start : start + step]) for start in range(0, copies.size, step)]
         return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
@@ -600,9 +610,9 @@ class _Line:
 
 
 def _lowest(x: FloatArray, values: FloatArray, best: int) -> float:
-    """Where the parabola through the lowest of the values and its neighbours is lowest; x is evenly spaced.
+    """Return the minimiser of the parabola through the smallest value and its neighbours; x is evenly spaced.
 
-    So the choice of the tilt, and with it the width of enclosures, varies smoothly with the law.
+    So the choice of the tilt, and with it the width of enclosures, varies smoothly with the input.
     """
     if not 0 < best < x.size - 1:
         return float(x[best])
@@ -617,7 +627,7 @@ def bromwich_line(theta: float, period: float, points: int) -> ComplexArray:
 
 
 def _real_grid(total: IndependentSum, sigma: float) -> tuple[FloatArray, FloatArray]:
-    """Tilts theta > 0, and an upper bound of log E exp(theta S) on them, where it does not overflow."""
+    """Return tilts theta > 0 at which log E exp(theta S) does not overflow, and upper bounds on it."""
     grid = _TILTS / sigma
     with np.errstate(over="ignore", invalid="ignore"):
         logs = total.log_mgf_above(grid).sum(axis=1)
@@ -628,9 +638,9 @@ def _real_grid(total: IndependentSum, sigma: float) -> tuple[FloatArray, FloatAr
 
 
 def _alias(theta: float, period: float, grid: FloatArray, log_m: FloatArray) -> FloatArray:
-    """Bound on the aliases E(S + k period)_+ exp(-theta k period), k != 0, by (y)_+ <= exp(t y)/(e t), any t > 0.
+    """Return a bound on the aliases E(S + k period)_+ exp(-theta k period), k != 0.
 
-    Shape of ``log_m`` without its last axis, which runs over the grid.
+    By (y)_+ <= exp(t y)/(e t) for any t > 0. Shape of ``log_m`` without its last axis, which runs over the grid.
     """
     total = np.zeros(log_m.shape[:-1])
     for side in (grid < theta * (1 - 1e-9), grid > theta * (1 + 1e-9)):
@@ -642,21 +652,21 @@ def _alias(theta: float, period: float, grid: FloatArray, log_m: FloatArray) -> 
 
 
 def law_of_sum(law: FloatArray, times: int) -> tuple[FloatArray, float]:
-    """Return the law of the sum of so many independent variables on 0..n, and its relative error.
+    """Return the distribution, on 0..n times, of the sum of ``times`` independent copies, and its relative error.
 
-    By halves; sums of m products of chances err by at most m + 1 units, in whatever order they are added.
+    Computed by convolving the laws of half the copies. A sum of m products errs by at most m + 1 EPS in any order.
 
     Parameters
     ----------
     law : ndarray, shape (n + 1,)
-        Chances, each rounded once.
+        Probabilities of 0..n of one copy, each rounded once.
     times : int
         At least 0.
 
     Returns
     -------
     chances : ndarray, shape (n times + 1,)
-        Those above 1e-300 are good to the relative error.
+        Probabilities; those above 1e-300 have at most the relative error ``doubt``.
     doubt : float
         The relative error.
     """

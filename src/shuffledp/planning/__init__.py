@@ -1,4 +1,4 @@
-"""Planning a collection before a record is read: predicted errors, public levels, batches, alternatives."""
+"""Planning of a collection before a record is read: predicted errors, public levels, batches, alternatives."""
 
 from __future__ import annotations
 

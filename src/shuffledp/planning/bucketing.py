@@ -1,8 +1,8 @@
 """Few public levels for many budgets: everybody is rounded down, so that a level is company enough.
 
 Where the analyzer sees levels (``seen="levels"``), only users of the own level hide a user, so a lonely budget is
-hardly amplified. Where levels are withheld, all users hide each other, and what a central target asks for is a cap
-on the largest budgets. Rounding down is always allowed: a user's report then keeps less than her budget. Levels are
+hardly amplified. Where levels are withheld, all users hide each other, and a central target needs only a cap on the
+largest budgets. Rounding down is always allowed: a user's report then uses less than the user's budget. Levels are
 chosen from public budgets alone; a choice that looked at records would leak.
 
 The reports of unary encoding, subset selection and local hashing have one shape for all levels of a question, which
@@ -59,23 +59,23 @@ from shuffledp.setting import Seen
 
 _STEPS = 40
 _TURNS = 5
-"""Shapes and levels are chosen in turns, at most so often from each start."""
+"""Largest number of alternations between choosing shapes and levels, from each start."""
 _MOST_STARTS = 6
 _SLACKS = (0.0, 1e-6, 1e-4, 1e-2, 0.05, 0.2, 0.5)
-"""Parts of the wanted epsilon given up in search of levels that stay certified in their own shape."""
+"""Fractions by which the target epsilon is lowered in search of levels that stay certified in their own shape."""
 _GUARANTEE_TOLERANCE = 1.01
 _FIT_TOLERANCE = 1.005
 
 
 def smallest_error(task: Task, wish: Wish) -> Bucketing:
-    """Find levels of the smallest predicted error, each certified by itself.
+    """Return levels with the smallest predicted error, each certified by itself.
 
     Parameters
     ----------
     task : Task
-        Levels are shown, or reports tell them.
+        A task with levels shown, or revealed by the reports.
     wish : Wish
-        What must hold of every level.
+        The target for every level.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def smallest_error(task: Task, wish: Wish) -> Bucketing:
 
 
 def _in_turns(task: Task, wish: Wish) -> list[Bucketing]:
-    """Choose levels and shapes in turns, from all of everybody's budget and from what is left below some caps."""
+    """Return roundings from alternating choices of levels and shapes, started at several caps."""
     found: list[Bucketing] = []
     tried: list[tuple[Family, float]] = []
     for cap in _starts(task, wish):
@@ -126,7 +126,7 @@ def _in_turns(task: Task, wish: Wish) -> list[Bucketing]:
 
 
 def _starts(task: Task, wish: Wish) -> list[float]:
-    """Return no cap and, where shapes follow budgets, the ends of shapes below the budget of the largest crowd."""
+    """Return the caps to start from: none and, if shapes depend on budgets, changes of shape below a common budget."""
     own = task.budgets
     top = float(own.epsilons[-1])
     if wish.epsilon == math.inf or task.family(capped(own, min(wish.safe, top))) == task.family(own):
@@ -145,7 +145,7 @@ def _starts(task: Task, wish: Wish) -> list[float]:
 
 
 def _levels(task: Task, wish: Wish, family: Family, values: FloatArray) -> FloatArray | None:
-    """Choose levels for one shape; None if none is allowed."""
+    """Return the levels chosen for one shape; None if none is allowed."""
     own = task.budgets
     if wish.epsilon < math.inf:
         values = np.union1d(values, steps_of(wish, float(values[-1])))
@@ -155,7 +155,7 @@ def _levels(task: Task, wish: Wish, family: Family, values: FloatArray) -> Float
 
 
 def _fitted(task: Task, levels: FloatArray, wish: Wish, family: Family) -> FloatArray:
-    """Move each level as far up as its users stay in it and it is certified; down, if it is not certified."""
+    """Return the levels, each moved up while its users stay in it and it is certified, else down until it is."""
     own, delta0 = task.budgets, common_delta(task.budgets)
     found = levels.copy()
     at = level_of(own.epsilons, levels)
@@ -184,16 +184,16 @@ def _fitted(task: Task, levels: FloatArray, wish: Wish, family: Family) -> Float
 
 
 def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
-    """Find levels of the smallest certified epsilon among those with a predicted error of at most `error`.
+    """Return levels with the smallest certified epsilon among those with a predicted error of at most `error`.
 
     Parameters
     ----------
     task : Task
-        Levels are shown.
+        A task with levels shown.
     error : float
         The wanted standard error.
     within : float
-        Epsilon at most; inf: any.
+        Largest epsilon; inf: any.
 
     Returns
     -------
@@ -251,16 +251,16 @@ def bucket_budgets(
     max_bytes: int | None = None,
     within: float = math.inf,
 ) -> Bucketing:
-    """Choose public levels to which budgets are rounded down.
+    """Choose public levels, and return the rule that rounds budgets down to them.
 
     Parameters
     ----------
     budgets : Budgets
         Everybody's own budget, public; one delta0 for all.
     question : Frequency or Mean
-        What is asked, as `release` takes it.
+        The question, as for `release`.
     guess : Guess
-        About the records, for the predicted error; default: the records with the largest.
+        Guess about the records, for the predicted error; default: the records with the largest error.
     mechanism : str
         One of ``question.mechanisms`` but ``"rr"``: ``"krr"`` of two categories is the same.
     seen : {"reports", "levels", "sum"}
@@ -271,21 +271,21 @@ def bucket_budgets(
         "error": the smallest predicted error with a certified central epsilon of at most `target`.
         "guarantee": the smallest certified central epsilon with a predicted error of at most `target`.
     target : float
-        Positive; of goal "error" it may be inf.
+        Target of the other quantity, positive; with goal "error" it may be inf.
     levels : int, optional
-        At most so many, from 1 to 64. Default: 8 where levels are visible; where they are withheld, budgets are
-        only capped.
+        Largest number of levels, from 1 to 64. Default: 8 where levels are visible; where they are withheld, budgets
+        are only capped.
     weights : {"population", "precision"}
         How visible levels are combined.
     drop_below : float
-        Users with a smaller budget take no part (and hide nobody). Default 0: everybody does.
+        Users with a smaller budget take no part (and hide nobody). Default 0: everybody takes part.
     around : Circumstances
-        Rounds, and whom of the users the guarantee counts on; the error is that of one round in which all report, the
+        Rounds, and the users that the guarantee relies on; the error is that of one round in which all report, the
         dummies' variance included.
     max_bytes : int, optional
-        A report may have at most so many bytes, at least 1; default: any number.
+        Largest size of a report in bytes, at least 1; default: any.
     within : float
-        Of goal "guarantee": the certified central epsilon must be at most this. Default: any.
+        With goal "guarantee": largest certified central epsilon. Default: any.
 
     Returns
     -------
@@ -331,10 +331,11 @@ def bucket_budgets(
 
 
 def _searches(task: Task) -> list[Callable[[Task, Goal, float, float], Bucketing]]:
-    """Return the searches whose best answer counts.
+    """Return the searches, of whose results the best is chosen.
 
-    Of one level there is nothing to cut: what is shown is a cap, too. And where reports tell their sender's budget
-    although levels are withheld (no mixture family), a lonely level needs company as if levels were shown.
+    With one level there is nothing to cut: only a cap is searched for, also where it is shown. Where reports reveal
+    their sender's budget although levels are withheld (no mixture family), a level with few users needs others as if
+    levels were shown, so both searches are used.
     """
     if task.budgets.levels == 1:
         return [_cap]
@@ -346,14 +347,14 @@ def _searches(task: Task) -> list[Callable[[Task, Goal, float, float], Bucketing
 
 
 def _cut(task: Task, goal: Goal, target: float, within: float) -> Bucketing:
-    """Find the best levels of which each is certified by itself."""
+    """Return the best rounding to levels each of which is certified by itself."""
     if goal == "error":
         return smallest_error(task, task.wish(target))
     return smallest_guarantee(task, target, within)
 
 
 def _cap(task: Task, goal: Goal, target: float, within: float) -> Bucketing:
-    """Find the best cap, and go below the target where the certificate of the whole population asks for it."""
+    """Return the best cap, lowered further where the certificate of the whole population requires it."""
     if goal == "guarantee":
         found = caps.smallest_guarantee(task, target, within)
         if found.certified_epsilon > within:
@@ -382,7 +383,7 @@ def _check(goal: str, target: float, levels: int | None, weights: str, seen: str
 
 
 def check_bytes(max_bytes: int | None) -> None:
-    """Refuse a largest size of a report that is not a positive whole number of bytes."""
+    """Refuse a largest size of reports that is not a positive whole number of bytes."""
     whole = isinstance(max_bytes, int) and not isinstance(max_bytes, bool)
     if max_bytes is not None and not (whole and max_bytes >= 1):
         raise InvalidInput(f"max_bytes must be a whole number of bytes, at least 1; got {shown(max_bytes)}")
@@ -397,7 +398,7 @@ def check_rounding(levels: int | None, drop_below: float) -> None:
 
 
 def who_stays(budgets: Budgets, drop_below: float) -> Budgets:
-    """Return those who take part, or raise InvalidInput if nobody does."""
+    """Return the budgets of those who take part, or refuse if nobody does."""
     kept = budgets.epsilons >= drop_below
     if not kept.any():
         raise InvalidInput(

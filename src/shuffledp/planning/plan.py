@@ -1,4 +1,4 @@
-"""A whole plan: which randomizer, whether levels are shown, which levels, how many users, which error and guarantee."""
+"""Plans of a collection: randomizer, view and levels, number of users, predicted error and certified guarantee."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ FACTORS = tuple(float(factor) for factor in np.geomspace(1.0 / 8.0, 8.0, 13))
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the curve.
+    """A point of the curve of error against epsilon.
 
     Parameters
     ----------
     factor : float
-        On every budget of the plan.
+        Factor on every budget of the plan.
     epsilon : float
-        Certified central epsilon of the worst level (of more than 64 levels: with budgets rounded up to 64).
+        Certified central epsilon of the worst level (for more than 64 levels: with budgets rounded up to 64 levels).
     standard_error : float
-        Predicted.
+        Predicted standard error.
     """
 
     factor: float
@@ -57,16 +57,16 @@ class Point:
 def error_curve(
     rule: Bucketing, question: PlannedQuestion, wish: Wish, factors: tuple[float, ...] = FACTORS
 ) -> tuple[Point, ...]:
-    """Predict and certify the rule's budgets times each factor, up to budgets of 700.
+    """Return predicted error and certified epsilon of the rule's budgets times each factor, up to budgets of 700.
 
     Parameters
     ----------
     rule : Bucketing
-        The chosen way.
+        The rule of the plan.
     question : PlannedQuestion
-        What is asked.
+        The question.
     wish : Wish
-        Its delta and circumstances.
+        Delta and circumstances of the guarantee.
     factors : tuple of float
         Positive, ascending.
     """
@@ -90,7 +90,7 @@ def error_curve(
 
 MOST_USERS = 10**12
 MOST_FACTOR = 2**12
-"""Factors on the budgets that are tried; none brings a budget beyond the largest there is."""
+"""Largest factor on the budgets that is tried; it would bring any relevant budget to the largest allowed one."""
 _FEW = 24
 _STEPS = 7
 _CLOSE = 1.02
@@ -98,7 +98,7 @@ _CLOSE = 1.02
 
 @dataclass(frozen=True)
 class Way:
-    """One way to ask.
+    """A combination of randomizer, view and weights.
 
     Parameters
     ----------
@@ -117,20 +117,20 @@ class Way:
 
 @dataclass(frozen=True)
 class Ask:
-    """The parts of a plan that stay the same whichever way it is asked.
+    """The parts of a plan that do not depend on the way of asking.
 
     Parameters
     ----------
     question : PlannedQuestion
-        What is asked.
+        The question.
     wish : Wish
         The central target.
     levels : int or None
-        As in `bucket_budgets`.
+        As for `bucket_budgets`.
     drop_below : float
-        As in `bucket_budgets`.
+        As for `bucket_budgets`.
     max_bytes : int or None
-        As in `bucket_budgets`.
+        As for `bucket_budgets`.
     """
 
     question: PlannedQuestion
@@ -140,11 +140,11 @@ class Ask:
     max_bytes: int | None = None
 
     def bucket(self, budgets: Budgets, way: Way) -> Bucketing:
-        """Round the budgets for the smallest error within the target."""
+        """Return the rounding of the budgets with the smallest error within the target."""
         return self._bucket(budgets, way, "error", self.wish.epsilon, math.inf)
 
     def least(self, budgets: Budgets, way: Way, error: float, within: float) -> Bucketing:
-        """Round the budgets for the smallest certified epsilon, at most `within`, with that error."""
+        """Return the rounding with the smallest certified epsilon, at most `within`, that reaches the error."""
         return self._bucket(budgets, way, "guarantee", error, within)
 
     def _bucket(self, budgets: Budgets, way: Way, goal: Goal, target: float, within: float) -> Bucketing:
@@ -166,24 +166,24 @@ class Ask:
         )
 
     def staying(self, budgets: Budgets) -> Budgets:
-        """Return those who take part."""
+        """Return the budgets of those who take part."""
         return who_stays(budgets, self.drop_below)
 
 
 @dataclass(frozen=True)
 class Remedies:
-    """Ways to the wanted error within the same central target, each predicted and certified.
+    """Changes that would reach the wanted error within the same central target, each predicted and certified.
 
-    Of more than 24 different budgets, a first rounding down to about 24 is part of them.
+    For more than 24 different budgets, a first rounding down to about 24 is part of them.
 
     Parameters
     ----------
     users : int or None
-        So many users in the same proportions meet the error, rounded for the larger population; found within 2 %
+        Number of users, in the same proportions, that meets the error, rounded for the larger population; within 2 %
         of the fewest. None if the error is met, or 1e12 do not suffice.
     budget_factor : float or None
         Multiplying every budget by this meets the error, within 2 % of the smallest such factor. None if the error
-        is met, or no factor up to 4,096 does: then the central target itself is in the way.
+        is met, or no factor up to 4,096 does: then the central target itself is too small.
     """
 
     users: int | None = None
@@ -191,12 +191,12 @@ class Remedies:
 
 
 def find_remedies(rule: Bucketing, budgets: Budgets, ask: Ask, error: float | None) -> Remedies:
-    """Find what would meet the error.
+    """Return the changes that would reach the error.
 
     Parameters
     ----------
     rule : Bucketing
-        The chosen way.
+        The rule of the plan.
     budgets : Budgets
         The population as given.
     ask : Ask
@@ -213,14 +213,14 @@ def find_remedies(rule: Bucketing, budgets: Budgets, ask: Ask, error: float | No
 
 
 def _error_of(rule: Bucketing, budgets: Budgets, ask: Ask) -> float:
-    """Error of the same way for another population, inf if it cannot be asked."""
+    """Return the error of the same way for another population; inf if it cannot be asked."""
     way = Way(rule.mechanism, rule.seen, rule.weights)
     found = attempt(lambda: ask.bucket(budgets, way).prediction.standard_error)
     return math.inf if isinstance(found, Refused) else found
 
 
 def _users(rule: Bucketing, budgets: Budgets, small: Budgets, ask: Ask, error: float) -> int | None:
-    """So many users meet the error: as many as at the present levels, or fewer with levels of their own."""
+    """Return a number of users that meets the error: as many as at the present levels, or fewer with new levels."""
     high = (rule.prediction.standard_error / error) ** 2 * (1.0 + 1e-9)
     if high * budgets.n > MOST_USERS:
         return None
@@ -239,7 +239,7 @@ def _more(budgets: Budgets, factor: float) -> Budgets:
 
 
 def _factor(rule: Bucketing, small: Budgets, ask: Ask, error: float) -> float | None:
-    """Smallest factor on the given budgets that meets the error, or None."""
+    """Return the smallest factor on the given budgets that meets the error, or None."""
     positive = small.epsilons[small.epsilons > 0.0]
     low, high = 1.0, 2.0
     top = MAX_EPSILON0 / float(positive[0])
@@ -257,15 +257,18 @@ def _factor(rule: Bucketing, small: Budgets, ask: Ask, error: float) -> float | 
 
 Limit = Literal["nothing", "privacy", "budgets"]
 WAYS: tuple[tuple[Seen, Weights | None], ...] = (("reports", None), ("levels", "population"), ("levels", "precision"))
-"""Levels withheld, shown with everybody counting the same, shown with the least noise."""
+"""The views and weights compared: levels withheld, shown with equal weights, shown with weights of least noise."""
 _HOPELESS, _HOPELESS_SHAPE = 1.05, 1.4
-"""A way whose error with all of everybody's budget is so many times the best plan's is not rounded. A cap may reduce
-that error by up to 35 % where it changes the shape of reports (see `shuffledp.planning.target`)."""
+"""Ratios to the best plan's error above which a way, with everybody's whole budget, is not rounded.
+
+The second holds where smaller budgets change the shape of reports: a cap may then reduce the error by up to 35 % (see
+`shuffledp.planning.target`).
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """One way to ask: a randomizer, and whether levels are shown.
+    """One way to ask (randomizer, view, weights) with its predictions and certificates.
 
     Parameters
     ----------
@@ -282,16 +285,16 @@ class Alternative:
     given_epsilon : float or None
         Certified central epsilon then.
     given_bytes : int or None
-        Bytes of one report on the wire then, without the header of the message.
+        Bytes of one report on the wire then, without the message header.
     shaped : bool
         Whether smaller budgets change the shape of reports.
     bucketing : Bucketing or None
         The rounding of the smallest predicted error within the central target.
     refused : str or None
-        Why there is no `bucketing`.
+        Reason why there is no `bucketing`.
     least : Bucketing or None
         The rounding of the smallest certified epsilon with the wanted error, within the central target; None if no
-        error was stated, this way does not have it, or another way has it at a smaller epsilon.
+        error was stated, this way does not reach it, or another way reaches it at a smaller epsilon.
     """
 
     mechanism: str
@@ -324,18 +327,18 @@ class Alternative:
 
     @property
     def way(self) -> Way:
-        """The way that was weighed."""
+        """The randomizer, view and weights."""
         return Way(self.mechanism, self.seen, self.weights)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Told):
-    """What to do, what it promises, and what else there was.
+    """A plan of a collection, with its predicted error, its certified guarantee, and the alternatives.
 
     Parameters
     ----------
     question : PlannedQuestion
-        What is asked.
+        The question.
     budgets : Budgets
         The population as given.
     target_epsilon, delta : float
@@ -343,20 +346,20 @@ class Plan(Told):
     target_error : float or None
         The wanted standard error.
     chosen : Alternative
-        With a wanted error that can be met: the way of the smallest certified epsilon that meets it. Else the way of
+        If a wanted error can be met: the way with the smallest certified epsilon that meets it. Else the way with
         the smallest predicted error within the central target.
     most_accurate : Alternative
-        The way of the smallest predicted error within the central target; its ``bucketing`` is how.
+        The way with the smallest predicted error within the central target, with the rounding ``bucketing``.
     guarantee : Guarantee
-        What is certified for the whole population if the plan is carried out.
+        The guarantee certified for the whole population if the plan is carried out.
     batch : Budgets
-        The fewest users of each level that may be released together within the central target (of more than 64
-        withheld levels: of budgets rounded up to 64).
+        The smallest number of users at each level that may be released together within the target (for more than 64
+        withheld levels: with budgets rounded up to 64 levels).
     limit : {"nothing", "privacy", "budgets"}
-        What keeps the error above the target: nothing, the central target, or the budgets and number of users
+        What prevents a smaller error than the target: nothing, the central target, or the budgets and number of users
         even without a central target.
     remedies : Remedies
-        What would meet the error.
+        Changes that would reach the error.
     alternatives : tuple of Alternative
         Every way that was compared, the chosen one first.
     curve : tuple of Point
@@ -379,12 +382,12 @@ class Plan(Told):
 
     @property
     def bucketing(self) -> Bucketing:
-        """The rule of the plan: with a wanted error that can be met, that of the smallest certified epsilon."""
+        """The rounding rule of the plan; for a wanted error that can be met, that of the smallest certified epsilon."""
         return _rule_of(self.chosen)
 
     @property
     def standard_error(self) -> float:
-        """Predicted, if the plan is carried out."""
+        """Predicted standard error if the plan is carried out."""
         return self.bucketing.prediction.standard_error
 
     def _told(self) -> str:
@@ -406,7 +409,7 @@ class Plan(Told):
 
     @property
     def met(self) -> bool:
-        """Whether the error is as wanted (or none was stated)."""
+        """Whether the error is at most the wanted one (or none was stated)."""
         return self.target_error is None or self.standard_error <= self.target_error
 
 
@@ -437,28 +440,28 @@ def plan(
     budgets : Budgets
         Everybody's own budget, public.
     question : Frequency or Mean
-        What is asked, as `release` takes it; of many categories ``Frequency(range(k))`` will do.
+        The question, as for `release`; ``Frequency(range(k))`` stands for k categories of any names.
     guess : Guess
-        About the records, for the predicted error; default: the records with the largest.
+        Guess about the records, for the predicted error; default: the records with the largest error.
     target_epsilon, delta : float
         The central guarantee that must hold for every level: epsilon positive, delta in (0, 1).
     target_error : float, optional
         The wanted standard error, in the unit of the answer. If it can be met within the central guarantee, the plan
-        is the one with the smallest certified epsilon among those that meet it. Left out or not to be met: the one
+        is the one with the smallest certified epsilon among those that meet it. If left out or impossible: the one
         with the smallest predicted error.
     mechanisms : sequence of str, optional
         Randomizers to compare; default: all that can answer the question.
     seen : {"reports", "levels"}, optional
         Whether levels are withheld or shown; default: whichever is better.
     levels, drop_below, max_bytes
-        As in `bucket_budgets`.
+        As for `bucket_budgets`.
     rounds, colluding, missing, group_size, dummies
-        As in `Setting`: the guarantee covers all rounds, and holds whoever of so many users colludes or stays away.
-        The error is that of one round in which all report, the dummies' variance included; of dummies only ways with
+        As for `Setting`: the guarantee covers all rounds, and holds whichever users collude or stay away.
+        The error is that of one round in which all report, the dummies' variance included; with dummies only ways with
         levels withheld are left.
     correlated : bool
-        Whether budgets may depend on the records: then only ways that are right in spite of it are compared. (The
-        guarantee always needs that one's budget would be the same, whatever one's own record.)
+        Whether budgets may depend on the records: then only ways that are unbiased nevertheless are compared. (The
+        guarantee always requires that a person's budget does not depend on that person's own record.)
 
     Raises
     ------
@@ -520,7 +523,7 @@ def plan(
 
 
 def _rule_of(row: Alternative) -> Bucketing:
-    """Return the rounding that a chosen way is carried out with."""
+    """Return the rounding with which a chosen way is carried out."""
     rule = row.least or row.bucketing
     if rule is None:
         raise NotConverged("the plan has no rule")  # never: only ways with a rule are chosen
@@ -528,7 +531,7 @@ def _rule_of(row: Alternative) -> Bucketing:
 
 
 def _ways(budgets: Budgets, seen: Seen | None) -> list[tuple[Seen, Weights | None]]:
-    """Levels withheld or shown; of one level there is nothing to show."""
+    """Return the views and weights to compare; with one level there is nothing to show."""
     if budgets.levels == 1 and seen is None:
         return [WAYS[0]]
     return [way for way in WAYS if seen in (None, way[0])]
@@ -539,7 +542,7 @@ def _needs_independence(way: tuple[Seen, Weights | None], budgets: Budgets) -> b
 
 
 def _as_given(budgets: Budgets, ask: Ask, way: Way) -> Alternative:
-    """Predict and certify the budgets as they are."""
+    """Return the prediction and certificate of a way for the budgets as they are."""
     needs = _needs_independence((way.seen, way.weights), budgets)
     row = Alternative(way.mechanism, way.seen, way.weights, needs, None, None)
 
@@ -557,7 +560,7 @@ def _as_given(budgets: Budgets, ask: Ask, way: Way) -> Alternative:
 
 
 def _rounded(rows: list[Alternative], budgets: Budgets, ask: Ask) -> list[Alternative]:
-    """Round the most promising ways first; those that rounding could only make worse than the best are left."""
+    """Return the ways with their roundings, the most promising first; hopeless ones are not rounded."""
     found: list[Alternative] = []
     best = math.inf
     for row in sorted(rows, key=_error_as_given):
@@ -578,12 +581,12 @@ def _rounded(rows: list[Alternative], budgets: Budgets, ask: Ask) -> list[Altern
 
 
 def _hopeless(row: Alternative, error: float) -> bool:
-    """Tell whether rounding cannot bring a way to an error; a way whose budgets as they are cannot be asked, too."""
+    """Return whether no rounding brings a way down to an error, or its given budgets cannot be asked at all."""
     return _error_as_given(row) > error * (_HOPELESS_SHAPE if row.shaped else _HOPELESS)
 
 
 def _with_least(rows: list[Alternative], budgets: Budgets, ask: Ask, error: float) -> list[Alternative]:
-    """Find the smallest certified epsilon that meets the error, the most promising ways first; it leads the list."""
+    """Return the ways with the smallest certified epsilon that meets the error; the best one leads the list."""
 
     def expected(row: Alternative) -> float:  # epsilon falls about as the error rises
         return math.inf if row.given is None else (row.given_epsilon or 0.0) * row.given.standard_error
@@ -608,7 +611,7 @@ def _error_as_given(row: Alternative) -> float:
 
 
 def _batch(rule: Bucketing, wish: Wish) -> Budgets:
-    """Find the smallest batch; the whole population is one, as it is certified already."""
+    """Return the smallest certified batch; the whole population is one."""
     few = rule.budgets if rule.seen == "levels" else stand_in(rule.budgets, rule.family)
     try:
         found = calibrate_batch(wish.setting(few, rule.family, rule.seen), wish.epsilon, wish.delta).setting.budgets

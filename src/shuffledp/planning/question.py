@@ -40,7 +40,7 @@ from shuffledp.setting import Seen
 
 @dataclass(frozen=True)
 class Moments:
-    """What is known of the records t in [0, 1].
+    """The known moments of the records t in [0, 1].
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Moments:
     square : float or None
         The mean of their squares, from mean^2 to mean; None if unknown.
     binary : bool
-        Whether every t is 0 or 1 (a category), so that both moments are the same.
+        Whether every t is 0 or 1 (a category), so that both moments are equal.
     """
 
     mean: float | None = None
@@ -59,16 +59,16 @@ class Moments:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A standard error expected of an estimate, and what was assumed of the records.
+    """A predicted standard error, and the moments of the records for which it holds.
 
     Parameters
     ----------
     standard_error : float
         In the unit of the answer (of a frequency: its share).
     mean, square : float
-        First and second moment of the scaled records at which it holds: as stated, or the worst ones.
+        First and second moment of the scaled records for which it holds: those stated, or the worst ones.
     variance_of_one : float
-        standard_error^2 times the number of users: at the same mix of budgets, what one user is worth.
+        standard_error^2 times the number of users: the variance per user at the same mix of budgets.
     """
 
     standard_error: float
@@ -95,12 +95,12 @@ class UserTerms:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a report says about t, and the variance by which precision weights go.
+    """The distribution of a report given t, and the variance that precision weights use.
 
     Parameters
     ----------
     law : NumberLaw
-        Of a number in its range, or of whether a report supports one category.
+        Law of a number in its range, or of whether a report supports one category.
     spread : ndarray, shape (levels,)
         Variance at the reference record: the middle of the range, or a fair draw over the categories.
     """
@@ -110,7 +110,7 @@ class Reading:
 
 
 def reading(randomizer: FrequencyOracle | NumberRandomizer, epsilons: FloatArray, deltas: FloatArray) -> Reading:
-    """State what a report says about t.
+    """Return the distribution of a report given t, for each budget.
 
     Parameters
     ----------
@@ -130,12 +130,12 @@ def reading(randomizer: FrequencyOracle | NumberRandomizer, epsilons: FloatArray
 
 
 def weight_of_reports(known: Reading, weights: Weights | None) -> FloatArray:
-    """Give the a_i of (E) up to their common factor, as the analyzers do.
+    """Return the a_i of (E), up to a common factor, as the analyzers choose them, shape (levels,).
 
     Parameters
     ----------
     known : Reading
-        Of each level's reports.
+        The distribution of each level's reports.
     weights : {"population", "precision"} or None
         How visible levels are combined, as in `shuffledp.questions.question`; None: levels are withheld, all weights
         are the same.
@@ -154,7 +154,7 @@ def predict(
     moments: Moments,
     width: float = 1.0,
 ) -> Prediction:
-    """Predict the standard error of an estimate.
+    """Return the predicted standard error of an estimate.
 
     Parameters
     ----------
@@ -163,9 +163,9 @@ def predict(
     budgets : Budgets
         Everybody's local budget.
     weights : {"population", "precision"} or None
-        As in `weight_of_reports`.
+        As for `weight_of_reports`.
     moments : Moments
-        What is known of the records; the rest is taken at its worst.
+        Known moments of the records; unknown ones are taken at their worst.
     width : float
         Width of the range of the answer, positive; 1 for a frequency.
 
@@ -197,18 +197,18 @@ def user_terms(
     weights: Weights | None,
     at: Prediction,
 ) -> UserTerms:
-    """Split (P) into what each user adds, with the records' moments held where a prediction found them.
+    """Return the parts of (P) that a user at each budget adds, at the moments of a prediction.
 
     Parameters
     ----------
     randomizer, weights
-        As in `predict`.
+        As for `predict`.
     epsilons : ndarray, shape (levels,)
         Local budgets.
     delta0 : float
         Approximate part of every budget.
     at : Prediction
-        Whose moments are used.
+        The prediction whose moments are used.
     """
     known = reading(randomizer, epsilons, np.full_like(epsilons, delta0))
     law, relative = known.law, weight_of_reports(known, weights)
@@ -218,7 +218,7 @@ def user_terms(
 
 
 def _worst(c1: float, c2: float, uneven: float, moments: Moments) -> tuple[float, float]:
-    """Mean and mean square of the records with the largest variance (P) among those that are possible."""
+    """Return mean and mean square of the possible records with the largest variance (P)."""
     found: list[tuple[float, float, float]] = []
     for share in (1.0,) if moments.binary else (0.0, 1.0):
         # E(t^2) = share mean + (1 - share) mean^2
@@ -259,11 +259,11 @@ class Candidates:
     values : ndarray, shape (m,)
         Ascending, different; the first is at most the smallest budget.
     below : ndarray of int, shape (m + 1,)
-        Users with a budget below each value; at the end all users.
+        Number of users with a budget below each value, and at the end of all users.
     fewest : ndarray, shape (m,)
-        How many users a level of that value needs; inf if it is not allowed.
+        Number of users that a level of that value needs; inf if it is not allowed.
     terms : UserTerms
-        A user's parts at each value.
+        Parts of (P) that a user adds at each value.
     """
 
     values: FloatArray
@@ -273,14 +273,14 @@ class Candidates:
 
 
 def best_levels(candidates: Candidates, most: int) -> list[int] | None:
-    """Choose at most so many levels with the smallest variance; None if no choice is allowed.
+    """Return at most ``most`` levels with the smallest variance; None if no choice is allowed.
 
     Parameters
     ----------
     candidates : Candidates
-        What to choose from.
+        The candidates.
     most : int
-        At least 1.
+        Largest number of levels, at least 1.
 
     Returns
     -------
@@ -313,7 +313,7 @@ def best_levels(candidates: Candidates, most: int) -> list[int] | None:
 def _cut(
     users: FloatArray, allowed: NDArray[np.bool_], candidates: Candidates, y: float, most: int
 ) -> list[int] | None:
-    """Best cut for one y: value[j] is the best for all users below value j, level by level."""
+    """Return the best cut for one y: value[j] is the best for all users below value j, level by level."""
     m = candidates.values.size
     own = 2.0 * y * candidates.terms.weight - y**2 * candidates.terms.noise
     gain = np.where(allowed, users * own[:, None], -np.inf)
@@ -352,7 +352,7 @@ def _precision(candidates: Candidates, chosen: list[int]) -> tuple[float, float]
 
 
 def _middle(candidates: Candidates) -> float:
-    """weight/noise if everybody had the largest candidate not above her budget."""
+    """Return weight/noise if everybody had the largest candidate at or below the own budget."""
     users = np.diff(candidates.below).astype(np.float64)
     noise = float(users @ candidates.terms.noise)
     return float(users @ candidates.terms.weight) / noise if noise > 0.0 else 1.0
@@ -365,17 +365,17 @@ def _middle(candidates: Candidates) -> float:
 # the number of ones counts, which a discrete Laplace law keeps near its middle.
 
 NOBODY = Moments(0.0, 0.0)
-"""Records that are all at the low end, or of other categories: reports vary least, so dummies cost the most."""
+"""Moments of records all at the low end, or of other categories: reports vary least, so dummies cost the most."""
 
 
 @dataclass(frozen=True)
 class DummiesPrice:
-    """The standard error of an estimate without and with dummies.
+    """The standard errors of an estimate without and with dummies.
 
     Parameters
     ----------
     without, total : float
-        In the unit of the answer: with the same people and no dummies, and with them.
+        Standard error with the same people, without and with the dummies, in the unit of the answer.
     """
 
     without: float
@@ -383,7 +383,7 @@ class DummiesPrice:
 
     @property
     def factor(self) -> float:
-        """By how much dummies widen the standard error; at least 1."""
+        """Factor by which dummies increase the standard error; at least 1."""
         return self.total / self.without
 
 
@@ -394,7 +394,7 @@ def dummies_price(
     moments: Moments = NOBODY,
     width: float = 1.0,
 ) -> DummiesPrice:
-    """Predict what dummies cost the estimate of a share or of a mean whose reports do not show their budgets.
+    """Return the predicted standard errors, without and with dummies, of a share or mean with withheld levels.
 
     Parameters
     ----------
@@ -403,9 +403,9 @@ def dummies_price(
     budgets : Budgets
         Everybody's local budget; some budget is above 0.
     dummies : Uniform, DiscreteLaplace, OnesLaw, NormalDummies or BallDummies
-        What the shuffler adds to this question.
+        The dummies that the shuffler adds to this question.
     moments : Moments
-        What is known of the records, scaled to [0, 1]; by default the ones at which dummies cost the most.
+        Known moments of the records, scaled to [0, 1]; by default those for which dummies cost the most.
     width : float
         Width of the range of the answer, positive; 1 for a share.
 
@@ -431,7 +431,7 @@ def dummies_price(
 
 
 def _in_dummies(dummies: Dummies) -> float:
-    """Return the variance of the dummies' sum, in units of that of one uniform dummy: of a fair bit this is 1/4."""
+    """Return the variance of the dummies' sum in units of the variance of one uniform dummy (1/4 for a fair bit)."""
     if isinstance(dummies, Uniform):
         return float(dummies.count)
     if isinstance(dummies, BallDummies):
@@ -447,13 +447,13 @@ def _in_dummies(dummies: Dummies) -> float:
 # Many different budgets, brought down to a few hundred for searches; only public budgets are read.
 
 MOST_VALUES = 192
-"""Different budgets that a search looks at."""
+"""Largest number of different budgets in a search."""
 MOST_HIDING = 64
-"""Levels of the population that stands for everybody while a search certifies."""
+"""Largest number of levels of the population that replaces the whole one in certificates during a search."""
 
 
 def common_delta(budgets: Budgets) -> float:
-    """Approximate part that all budgets share.
+    """Return the delta0 that all budgets share.
 
     Raises
     ------
@@ -469,14 +469,14 @@ def common_delta(budgets: Budgets) -> float:
 
 
 def some_values(budgets: Budgets, most: int = MOST_VALUES) -> FloatArray:
-    """Choose budgets that stand for all: half of them evenly spread over users, half over log(budget).
+    """Return budgets that represent all: half of them evenly spread over users, half over log(budget).
 
     Parameters
     ----------
     budgets : Budgets
         The population.
     most : int
-        At most about so many, at least 4; smallest and largest are among them.
+        Approximate largest number, at least 4; smallest and largest budget are among them.
 
     Returns
     -------
@@ -496,14 +496,14 @@ def some_values(budgets: Budgets, most: int = MOST_VALUES) -> FloatArray:
 
 
 def rounded_up(budgets: Budgets, most: int = MOST_HIDING) -> Budgets:
-    """Return a population of few levels that hides a user no better: budgets are rounded up.
+    """Return a population with budgets rounded up to few levels, which hides a user no better.
 
     Parameters
     ----------
     budgets : Budgets
         The population, of one delta0.
     most : int
-        At most about so many levels, at least 4.
+        Approximate largest number of levels, at least 4.
     """
     if budgets.levels <= most:
         return budgets
@@ -515,7 +515,7 @@ def rounded_up(budgets: Budgets, most: int = MOST_HIDING) -> Budgets:
 
 
 def rounded_down(budgets: Budgets, levels: FloatArray) -> Budgets:
-    """Round everybody down to the largest level not above her budget.
+    """Return the population with each budget rounded down to the largest level that does not exceed it.
 
     Parameters
     ----------
@@ -531,12 +531,12 @@ def rounded_down(budgets: Budgets, levels: FloatArray) -> Budgets:
 
 
 def capped(budgets: Budgets, most: float) -> Budgets:
-    """Lower every budget above `most` to it."""
+    """Return the population with every budget above `most` lowered to it."""
     return Budgets(np.minimum(budgets.epsilons, most), budgets.counts, budgets.deltas)
 
 
 def level_of(epsilons: FloatArray, levels: FloatArray) -> NDArray[np.intp]:
-    """Position of the largest level not above each budget; -1 if there is none."""
+    """Return the index of the largest level not above each budget; -1 if there is none."""
     return np.searchsorted(levels, epsilons, side="right") - 1
 
 
@@ -546,20 +546,20 @@ MOST_CATEGORIES = 10**6
 
 @dataclass(frozen=True)
 class Guess:
-    """What is guessed of the records before anybody is asked; only the predicted error depends on it.
+    """A guess about the records before anybody is asked, on which only the predicted error depends.
 
     Parameters
     ----------
     share : float, optional
-        Of a frequency: the share, in [0, 1], of the category whose standard error matters; default: the share with
-        the largest.
+        For a frequency: the share, in [0, 1], of the category whose standard error matters; default: the share with
+        the largest error.
     mean, deviation : float, optional
-        Of a mean: the values' mean and standard deviation; default: those with the largest standard error.
+        For a mean: the values' mean and standard deviation; default: those with the largest standard error.
 
     Raises
     ------
     InvalidInput
-        If a guessed share is none, or a deviation is guessed without a mean.
+        If a share is not in [0, 1], or a deviation is given without a mean.
 
     Examples
     --------
@@ -583,19 +583,20 @@ NO_GUESS = Guess()
 
 @dataclass(frozen=True)
 class PlannedQuestion:
-    """A question, and what is guessed of the records.
+    """A question with a guess about the records.
 
     Parameters
     ----------
     question : Frequency or Mean
-        What is asked, as `release` takes it.
+        The question, as for `release`.
     guess : Guess
-        About the records.
+        The guess about the records.
 
     Raises
     ------
     InvalidInput
-        If the question is another one, a guess belongs to another question, or no values have that mean and deviation.
+        If the question is of another kind, the guess belongs to another kind, or no values have that mean and
+        deviation.
     """
 
     question: Frequency | Mean
@@ -622,12 +623,12 @@ class PlannedQuestion:
 
     @property
     def width(self) -> float:
-        """Width of the range of the answer; shares lie in [0, 1]."""
+        """Width of the range of the answer; 1 for shares."""
         return 1.0 if isinstance(self.question, Frequency) else self.question.high - self.question.low
 
     @property
     def moments(self) -> Moments:
-        """What is known of the records: a record is in the category or not; a number is scaled to [0, 1]."""
+        """Known moments of the records as t in [0, 1]: 1 for the category and 0 for others, or a number scaled."""
         question, guess = self.question, self.guess
         if isinstance(question, Frequency):
             return Moments(guess.share, guess.share, binary=True)
@@ -640,13 +641,13 @@ class PlannedQuestion:
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """Names of the randomizers that are compared; for two categories ``"krr"`` is what ``"rr"`` is."""
+        """Names of the randomizers that are compared, without "rr", which equals "krr" for two categories."""
         return tuple(name for name in self.question.mechanisms if name != "rr")
 
     def predict(
         self, family: Family, budgets: Budgets, weights: Weights | None, dummies: Dummies | None = None
     ) -> Prediction:
-        """Predict the standard error of the answer.
+        """Return the predicted standard error of the answer.
 
         Parameters
         ----------
@@ -657,7 +658,7 @@ class PlannedQuestion:
         weights : {"population", "precision"} or None
             How visible levels are combined; None where they are withheld.
         dummies : Dummies, optional
-            What the shuffler adds.
+            The dummies that the shuffler adds.
         """
         found = predict(family, budgets, weights, self.moments, self.width)
         if dummies is None:
@@ -699,7 +700,7 @@ def _check_moments(question: Mean, guess: Guess) -> None:
 
 
 def check_mechanism(mechanism: str, known: tuple[str, ...]) -> str:
-    """Refuse a name that is not among the known ones."""
+    """Return a mechanism's name after checking that it is among the known ones."""
     if mechanism not in known:
         raise InvalidInput(f"mechanism must be one of {', '.join(known)}; got {shown(mechanism)}")
     return mechanism

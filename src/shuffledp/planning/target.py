@@ -1,9 +1,9 @@
-"""How much budget a wanted central guarantee leaves: the certified limits that bucketing must respect.
+"""The certified limits that a central target sets on budgets and levels.
 
-Certified bounds fall with the company and rise with the victim's budget; so a limit found for fewer users, or for
-others with larger budgets, serves. What is published is certified again at the end.
+Certified bounds fall with the number of other users and rise with the victim's budget. So a limit found for fewer, or
+for others with larger budgets, is valid. What is published is certified again at the end.
 
-One rounding of budgets to be chosen: what is asked, of whom, and what every search over roundings needs.
+The choice of a rounding of budgets: its inputs, and what every search over roundings needs.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ from shuffledp.randomizers.wire import WireFormat, bytes_for
 from shuffledp.setting import Seen, Setting
 
 _SLACK = 1.0 - 1e-9
-"""Searches aim this much below the target, so that rounding in another certificate of the same fact is no failure."""
+"""Factor on the target in searches, so that rounding in another certificate of the same setting does not fail it."""
 MANY_WITHHELD = 500
-"""Withheld levels that are certified one by one: so finely rounded up, epsilon rises by a percent at most."""
+"""Number of withheld levels that are certified one by one; rounding more up to it raises epsilon by 1 % at most."""
 LEVELS_OF_NOISE = 12
-"""The same for added noise, whose certificates take long."""
+"""The same number for added noise, whose certificates take long."""
 MOST_EXACT = 12
-"""So many different budgets are given their own smallest company."""
+"""Largest number of different budgets for each of which the smallest number of users is searched separately."""
 _KNOT_RATIO = 1.35
-"""Of more, it is known on a grid of this ratio (of added noise, whose certificates take long, its square)."""
+"""Ratio of the grid on which it is searched for more budgets (for added noise, its square)."""
 _STEP_RATIO = 1.03
 _USERS_TOLERANCE = 0.02
 
 
 @dataclass(frozen=True)
 class Circumstances:
-    """How often people are asked, and whom of them the guarantee counts on; each as in `Setting`.
+    """Rounds, dummies, and the users that the guarantee relies on; each as in `Setting`.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ class Circumstances:
 
     @property
     def reports(self) -> int:
-        """Reports in which one protected person, or group, may change."""
+        """Number of reports that one protected person, or group, may change."""
         return self.rounds * self.group_size
 
 
 ONCE = Circumstances()
-"""One round of people who are all there and honest, each protected by herself."""
+"""One round of honest, present users, each protected individually."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ class Wish:
     Parameters
     ----------
     epsilon, delta : float
-        For the worst level; epsilon positive (inf: no wish), delta in (0, 1).
+        Target for the worst level; epsilon positive (inf: none), delta in (0, 1).
     around : Circumstances
-        What it must hold for.
+        Rounds, colluders and missing users that it must cover.
     """
 
     epsilon: float
@@ -103,11 +103,11 @@ class Wish:
 
     @property
     def safe(self) -> float:
-        """A pure local budget that is within the wish without any help of a crowd."""
+        """A pure local budget (nats) that is within the target without any other user."""
         return self.epsilon / self.around.reports * _SLACK
 
     def setting(self, budgets: Budgets, family: Family, seen: Seen) -> Setting:
-        """Return the question to the accountant."""
+        """Return the setting with these budgets, randomizer and view."""
         around = self.around
         return Setting(
             budgets, accounted(family), seen=seen, neighboring="replace-one", rounds=around.rounds,
@@ -115,7 +115,7 @@ class Wish:
         )  # fmt: skip
 
     def certified(self, budgets: Budgets, family: Family, seen: Seen) -> float:
-        """Certified central epsilon of the worst level; very many withheld levels are rounded up for it."""
+        """Return the certified central epsilon of the worst level; very many withheld levels are first rounded up."""
         few = budgets if seen == "levels" else rounded_up(budgets, LEVELS_OF_NOISE if noisy(family) else MANY_WITHHELD)
         setting = self.setting(few, family, seen)
         if setting.budgets.levels <= MANY_LEVELS:
@@ -123,17 +123,17 @@ class Wish:
         return certify(setting, self.delta, max_levels=2).epsilon.upper
 
     def holds(self, setting: Setting) -> bool:
-        """Whether the setting is certified to be within the wish."""
+        """Return whether the setting is certified to be within the target."""
         return self.epsilon == math.inf or Target.of(self.epsilon * _SLACK, self.delta).excess(setting) <= 0.0
 
 
 def fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, own: FloatArray, n: int) -> FloatArray:
-    """About how many users a visible level needs, by its budget; inf where n do not suffice.
+    """Return about how many users a visible level needs, for each budget; inf where n do not suffice.
 
     Parameters
     ----------
     wish : Wish
-        What must hold.
+        The target.
     family : Family
         The randomizer.
     delta0 : float
@@ -144,7 +144,7 @@ def fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, own
         Those among them that users have. If they are few, each gets its own number; between these and the knots it
         is interpolated, so what is chosen must still be certified.
     n : int
-        Users there are.
+        Number of users.
     """
     if wish.epsilon == math.inf:
         return np.ones_like(values)
@@ -165,12 +165,15 @@ def fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, own
 
 
 def steps_of(wish: Wish, top: float) -> FloatArray:
-    """Return a fixed grid of candidate budgets for levels, from one that is safe by itself up to `top`."""
+    """Return a fixed grid of candidate budgets for levels, from one that needs no other users up to `top`."""
     return knots_of(wish, top, _STEP_RATIO)
 
 
 def knots_of(wish: Wish, top: float, ratio: float) -> FloatArray:
-    """Budgets from one that is safe by itself up to `top`: a fixed grid, so that certificates are found again."""
+    """Return a fixed grid of budgets from one that needs no other users up to `top`.
+
+    The grid is fixed so that cached certificates can be used again.
+    """
     safe = wish.epsilon / wish.around.reports * (1.0 - 1e-8)
     if safe >= top:
         return np.array([top])
@@ -181,10 +184,10 @@ def knots_of(wish: Wish, top: float, ratio: float) -> FloatArray:
 
 @lru_cache(maxsize=8192)
 def fewest_users(wish: Wish, family: Family, delta0: float, value: float) -> float:
-    """How many users of one budget are certified to hide each other well enough, within 2 % of the fewest; or inf.
+    """Return the number of users of one budget that are certified to hide each other, within 2 % of the fewest; or inf.
 
-    What is returned was certified. The search comes from below: there every bound is asked, and the excess falls
-    about linearly in the number of users; above, the first bound that suffices is the only one asked.
+    What is returned was certified. The search comes from below: there every bound is evaluated, and the excess falls
+    about linearly in the number of users; above, the first bound that suffices is the only one evaluated.
     """
 
     def excess(users: float) -> float:
@@ -223,22 +226,22 @@ def ratio_of(family: Family) -> float:
 
 
 def noisy(family: Family) -> bool:
-    """Whether the family adds noise."""
+    """Return whether the family adds noise."""
     return isinstance(family, NoiseLaw)
 
 
 def stand_in(budgets: Budgets, family: Family) -> Budgets:
-    """Return a population of few levels that hides a user no better, for searches."""
+    """Return a population of few levels that hides a user no better, for use in searches."""
     return rounded_up(budgets, LEVELS_OF_NOISE if noisy(family) else MOST_HIDING)
 
 
 def accounted(family: Family) -> AnyLaw | Literal["any"]:
-    """Return the family as the accountant reads it: by its law, or else as any randomizer within budget."""
+    """Return the family as the accountant uses it: with its law, or else "any" randomizer within budget."""
     return family if isinstance(family, RandomizerLaw | NoiseLaw) else "any"
 
 
 def scaled(budgets: Budgets, factor: float) -> Budgets:
-    """Multiply every epsilon0, up to the largest budget there is."""
+    """Return the population with every epsilon0 multiplied by a factor, up to the largest allowed budget."""
     return Budgets(np.minimum(budgets.epsilons * factor, MAX_EPSILON0), budgets.counts, budgets.deltas)
 
 
@@ -247,38 +250,38 @@ def scaled(budgets: Budgets, factor: float) -> Budgets:
 
 @dataclass(frozen=True, eq=False)
 class Bucketing:
-    """A public rule that gives every user the budget her report is drawn with, and what it promises.
+    """A public rule that rounds every user's budget, with the resulting error and guarantee.
 
     Parameters
     ----------
     levels : ndarray or None
-        Ascending levels; a user gets the largest one not above her budget. None: budgets stay as they are, up to
+        Ascending levels; a user gets the largest one not above the own budget. None: budgets stay as they are, up to
         the cap.
     cap : float
-        Larger budgets are lowered to it; inf if none is.
+        Larger budgets are lowered to the cap; inf without a cap.
     drop_below : float
         Users with a smaller budget take no part; 0: everybody does.
     dropped : int
-        How many those are.
+        Number of users who take no part.
     budgets : Budgets
         The population after rounding.
     mechanism : str
         Name of the randomizer.
     family : FrequencyOracle or NumberRandomizer
-        The randomizer that runs.
+        The randomizer.
     seen : str
         As in `Setting`.
     weights : {"population", "precision"} or None
         How visible levels are combined; None where they are withheld.
     prediction : Prediction
-        Of the error, after rounding.
+        The predicted error, after rounding.
     certified_epsilon : float
-        Certified central epsilon of the worst level, after rounding, at `delta` (of more than 500 withheld levels:
-        with budgets rounded up to about 500, so `certify` of `setting` may say a little less).
+        Certified central epsilon of the worst level, after rounding, at `delta` (for more than 500 withheld levels:
+        with budgets rounded up to about 500, so `certify` of `setting` may give a little less).
     delta : float
         Central delta.
     around : Circumstances
-        What it covers.
+        Rounds, colluders and missing users that the guarantee covers.
     """
 
     levels: FloatArray | None
@@ -302,20 +305,20 @@ class Bucketing:
 
     @property
     def report_bytes(self) -> int:
-        """Bytes of one report on the wire (docs/wire.md), without the header of the message."""
+        """Number of bytes of one report on the wire (docs/wire.md), without the message header."""
         return report_bytes(self.family)
 
     @property
     def rounds_budgets(self) -> bool:
-        """Whether anybody's budget may become smaller."""
+        """Whether any budget may be lowered."""
         return self.levels is not None or self.cap < math.inf
 
     def takes_part(self, epsilons: ArrayLike) -> NDArray[np.bool_]:
-        """Tell who takes part, shape (n,) of bool: everybody, unless small budgets were to be dropped."""
+        """Return who takes part, a bool array of shape (n,): everybody, unless small budgets are dropped."""
         return _own_budgets(epsilons) >= self.drop_below
 
     def apply(self, epsilons: ArrayLike) -> FloatArray:
-        """Give each user the budget her report is drawn with, at most her own.
+        """Return the budget that each user's report is drawn with, at most the own one, shape (n,).
 
         Parameters
         ----------
@@ -348,7 +351,7 @@ class Bucketing:
 
 
 def report_bytes(family: Family) -> int:
-    """Return the bytes of one report on the wire, the same for all reports of a family with its shape fixed."""
+    """Return the number of bytes of one report on the wire, the same for all reports of a family of fixed shape."""
     if not isinstance(family, WireFormat):
         raise InvalidInput(f"the reports of {shown(family)} have no wire format")
     return bytes_for(family.report_bits)
@@ -363,27 +366,27 @@ def _own_budgets(epsilons: ArrayLike) -> FloatArray:
 
 
 DEFAULT_LEVELS = 8
-"""Visible levels, if not stated."""
+"""Default number of visible levels."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One choice of levels; the parameters are those of `bucket_budgets`, checked.
+    """The checked inputs of one choice of levels, see `bucket_budgets`.
 
     Parameters
     ----------
     budgets : Budgets
-        Of those who take part.
+        Budgets of those who take part.
     question, mechanism, seen, weights, drop_below, dropped
         As in `Bucketing`.
     most : int or None
-        Levels at most; None: cap only.
+        Largest number of levels; None: only a cap.
     delta : float
         Central delta.
     around : Circumstances
-        What the guarantee must hold for.
+        Rounds, colluders and missing users that the guarantee must cover.
     max_bytes : int or None
-        A report may have at most so many bytes; None: any number.
+        Largest size of a report in bytes; None: any.
     """
 
     budgets: Budgets
@@ -399,36 +402,36 @@ class Task:
     max_bytes: int | None = None
 
     def wish(self, epsilon: float) -> Wish:
-        """Return the wanted guarantee with this epsilon; inf: no wish."""
+        """Return the target with this epsilon; inf: none."""
         return Wish(epsilon, self.delta, self.around)
 
     def family(self, budgets: Budgets) -> Family:
-        """Return the randomizer that the pipeline runs for these budgets: its shape follows them."""
+        """Return the randomizer for these budgets, on which its shape depends."""
         return self.question.family(self.mechanism, budgets, self.seen)
 
     def predict(self, rounded: Budgets, family: Family) -> Prediction:
-        """Predict the standard error for a rounded population."""
+        """Return the predicted standard error for a rounded population."""
         return self.question.predict(family, rounded, self.weights, self.around.dummies)
 
     def fits(self, family: Family) -> bool:
-        """Tell whether a report is short enough."""
+        """Return whether a report is short enough."""
         return self.max_bytes is None or report_bytes(family) <= self.max_bytes
 
     def too_long(self, family: Family) -> InvalidInput:
-        """Return the refusal where no rounding makes reports short enough; the family is one that was tried."""
+        """Return the error if no rounding makes reports short enough; the family is one that was tried."""
         return InvalidInput(
             f"a report of {self.mechanism} has {report_bytes(family)} bytes, more than the {self.max_bytes} allowed"
         )
 
     def levels_for(self, values: FloatArray, fewest: FloatArray, own: Budgets, family: Family) -> FloatArray | None:
-        """Choose the levels of the smallest error among `values` (dynamic programme); None if none is allowed.
+        """Return the levels of the smallest error among `values` (dynamic programme); None if none is allowed.
 
         Parameters
         ----------
         values : ndarray
             Ascending candidates.
         fewest : ndarray
-            How many users a level at each candidate needs; inf: it is not allowed.
+            Number of users that a level at each candidate needs; inf: it is not allowed.
         own : Budgets
             The population to be rounded.
         family : Family
@@ -442,7 +445,7 @@ class Task:
         return None if chosen is None else values[chosen]
 
     def finish(self, levels: FloatArray | None, cap: float, rounded: Budgets) -> Bucketing:
-        """Predict and certify the population as it will be.
+        """Return the rounding rule, with the rounded population's prediction and certificate.
 
         Parameters
         ----------
@@ -460,7 +463,7 @@ class Task:
 
 
 def unreachable(wish: Wish) -> InvalidInput:
-    """Return the refusal where even the smallest budgets are not certified."""
+    """Return the error if even the smallest budgets are not certified."""
     return InvalidInput(
         f"no rounding of the budgets is certified at epsilon = {wish.epsilon:g}, delta = {wish.delta:g}; raise epsilon "
         "or delta, or lower delta0"
@@ -468,12 +471,12 @@ def unreachable(wish: Wish) -> InvalidInput:
 
 
 def needs_more_epsilon(error: float, within: float) -> InvalidInput:
-    """Return the refusal of a standard error that needs a larger central epsilon than allowed."""
+    """Return the error for a standard error that needs a larger central epsilon than allowed."""
     return InvalidInput(f"a standard error of {error:g} needs a central epsilon above {within:g} this way")
 
 
 def error_unreachable(error: float, best: float) -> InvalidInput:
-    """Return the refusal of a standard error that all of everybody's budget does not reach."""
+    """Return the error for a standard error that is not reached with everybody's whole budget."""
     return InvalidInput(
         f"the standard error cannot be brought to {error:g}: without any central target it is {best:g}; ask more "
         "users, larger budgets, or accept a larger error"
@@ -492,31 +495,31 @@ def error_unreachable(error: float, best: float) -> InvalidInput:
 # its shape.
 
 _RATIO = 1.05
-"""Of neighbouring caps on the grid."""
+"""Ratio of neighbouring caps on the grid."""
 _ABOVE, _BELOW = 6, 10
-"""Grid steps that are tried beyond the first failure, and before it: a shape moves errors by less than that."""
+"""Grid steps that are tried beyond the first failure, and before it: a shape changes errors by less than that."""
 _COARSE = 4
-"""Further down, every fourth: there the error of a mixed population may have its minimum."""
+"""Further below, every fourth step is tried, as the error of a mixed population may have its minimum there."""
 _TOLERANCE = 1e-4
 _SKETCH = 2048
-"""Different budgets that the search looks at; more are rounded down, to this many."""
+"""Largest number of different budgets in the search; more are rounded down to this many."""
 _LEAST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """The population with everybody's budget lowered to a cap.
+    """The population with every budget lowered to a cap, and rounded down to levels if these are few.
 
     Parameters
     ----------
     cap : float
         The cap.
     levels : ndarray or None
-        Levels to which what is left is rounded down, if so few are wanted.
+        Levels to which budgets are rounded down; None: no rounding.
     rounded : Budgets
-        The population then.
+        The resulting population.
     family : Family
-        The randomizer that runs.
+        The randomizer for it.
     error : float
         Predicted standard error.
     """
@@ -530,16 +533,16 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Caps:
-    """All caps of one task; each is cut and predicted once.
+    """All caps of one task, each evaluated once.
 
     Parameters
     ----------
     task : Task
-        What is asked.
+        The task.
     own : Budgets
         Its population, or a sketch of it.
     hiding : Budgets
-        The population as certificates see it in a search: of many budgets rounded up to few levels.
+        The population used in certificates during a search, with many budgets rounded up to few levels.
     """
 
     task: Task
@@ -549,7 +552,7 @@ class Caps:
 
     @classmethod
     def of(cls, task: Task, budgets: Budgets) -> Caps:
-        """Return the caps of a population, for searches: many different budgets are brought down to fewer."""
+        """Return the caps of a population for a search, with many different budgets reduced to fewer."""
         return cls(task, sketch(budgets), stand_in(budgets, task.family(sketch(budgets))))
 
     @property
@@ -564,14 +567,14 @@ class Caps:
         return self._known[cap]
 
     def holds(self, wish: Wish, at: Cut) -> bool:
-        """Tell whether the population at a cap is certified to be within the wish."""
+        """Return whether the population at a cap is certified to be within the target."""
         if wish.epsilon == math.inf:
             return True
         hiding = capped(self.hiding, at.cap) if at.levels is None else stand_in(at.rounded, at.family)
         return wish.holds(wish.setting(hiding, at.family, self.task.seen))
 
     def edge(self, wish: Wish) -> tuple[float, float]:
-        """Find a cap that is certified and the next one on the grid, which is not; of no wish, the top twice.
+        """Return a cap that is certified and the next one on the grid, which is not; without a target, the top twice.
 
         Raises
         ------
@@ -590,7 +593,10 @@ class Caps:
         return self._bisected(lambda cap: self.holds(wish, self.at(cap)), low, first, last)
 
     def _bisected(self, good: Callable[[float], bool], low: float, first: int, last: int) -> tuple[float, float]:
-        """Bisect grid steps from `first` to `last` (the top): `low` is good, the top is not."""
+        """Return the last good cap and the next one, by bisection over grid steps from `first` to `last` (the top).
+
+        ``low`` is good, the top is not.
+        """
         below, above = first - 1, last
         while above - below > 1:
             middle = (below + above) // 2
@@ -598,7 +604,7 @@ class Caps:
         return low if below < first else _RATIO**below, self.top if above == last else _RATIO**above
 
     def around(self, cap: float, least: float) -> list[Cut]:
-        """Return the caps to try: on the grid around a cap, down to the least one, and the ends of shapes."""
+        """Return the caps to try: on the grid around a cap, down to the smallest one, and at changes of shape."""
         step, last = _step_above(cap), _step_above(self.top)
         fine = range(max(step - _BELOW, _step_above(least)), min(step + _ABOVE, last))
         coarse = range(fine.start - _COARSE, _step_above(least) - 1, -_COARSE)
@@ -611,7 +617,7 @@ class Caps:
         return [self.at(one) for one in sorted(every) if one <= self.top]
 
     def _change(self, low: float, high: float) -> tuple[float, float]:
-        """Find caps on both sides of a change of shape."""
+        """Return caps on both sides of a change of shape."""
         family = self.at(low).family
         while high > low * (1.0 + _TOLERANCE):
             middle = math.sqrt(low * high)
@@ -619,7 +625,7 @@ class Caps:
         return low, high
 
     def moved(self, start: Cut, towards: float, good: Callable[[Cut], bool]) -> Cut:
-        """Move from a cap that is good towards another as long as it stays good (bisection)."""
+        """Return the cap moved from a good one towards another as far as it stays good, by bisection."""
         if good(self.at(towards)):
             return self.at(towards)
         while not 1.0 / (1.0 + _TOLERANCE) <= towards / start.cap <= 1.0 + _TOLERANCE:
@@ -632,19 +638,19 @@ class Caps:
 
 
 def smallest_error(task: Task, wish: Wish) -> Bucketing:
-    """Find the cap of the smallest predicted error among those that are certified.
+    """Return the cap with the smallest predicted error among those that are certified.
 
     Parameters
     ----------
     task : Task
-        Levels are withheld, or there is one.
+        A task with levels withheld, or a single level.
     wish : Wish
-        What must hold.
+        The target.
 
     Returns
     -------
     Bucketing
-        Of at most 64 different budgets it is within the wish; of more, see `Bucketing.certified_epsilon`.
+        Within the target for at most 64 different budgets; for more, see `Bucketing.certified_epsilon`.
 
     Raises
     ------
@@ -666,16 +672,16 @@ def smallest_error(task: Task, wish: Wish) -> Bucketing:
 
 
 def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
-    """Find the cap of the smallest certified epsilon among those with a predicted error of at most `error`.
+    """Return the cap with the smallest certified epsilon among those with a predicted error of at most `error`.
 
     Parameters
     ----------
     task : Task
-        Levels are withheld, or there is one.
+        A task with levels withheld, or a single level.
     error : float
         The wanted standard error.
     within : float
-        Epsilon at most; inf: any.
+        Largest epsilon; inf: any.
 
     Raises
     ------
@@ -700,7 +706,7 @@ def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
 
 
 def _least_epsilon(caps: Caps, found: list[Cut], within: float) -> Cut | None:
-    """Return the cap with the smallest certified epsilon; caps ascend, and far above the first one none is better."""
+    """Return the cap with the smallest certified epsilon; caps ascend, and none far above the first is better."""
     task = caps.task
     best, wish = None, task.wish(within)
     for one in found:
@@ -713,7 +719,7 @@ def _least_epsilon(caps: Caps, found: list[Cut], within: float) -> Cut | None:
 
 
 def _enough(caps: Caps, error: float) -> float:
-    """Find about the least cap with that error; the top, if it has a larger one."""
+    """Return about the smallest cap with that error; the top, if its error is larger."""
     top = low = caps.top
     if caps.at(top).error > error:
         return top
@@ -727,7 +733,7 @@ def _enough(caps: Caps, error: float) -> float:
 
 
 def _least_of_each_shape(caps: Caps, tried: list[Cut], good: list[Cut], error: float) -> list[Cut]:
-    """Return, per shape, the least cap that has the error; ascending."""
+    """Return, for each shape, the smallest cap with the error, ascending."""
     found: list[Cut] = []
     for one in good:
         if any(one.family == other.family for other in found):
@@ -741,7 +747,7 @@ def _least_of_each_shape(caps: Caps, tried: list[Cut], good: list[Cut], error: f
 
 
 def cut(task: Task, budgets: Budgets, cap: float) -> Cut:
-    """Lower budgets to a cap, and round what is left down to the task's number of levels, if it has one."""
+    """Return the population with budgets lowered to a cap, and rounded down to the task's levels, if it has any."""
     lowered = capped(budgets, cap)
     if task.most is None or lowered.levels <= task.most or task.seen == "levels":
         family = task.family(lowered)
@@ -756,13 +762,13 @@ def cut(task: Task, budgets: Budgets, cap: float) -> Cut:
 
 
 def finished(task: Task, cap: float) -> Bucketing:
-    """Predict and certify the whole population at a cap."""
+    """Return the rule for the whole population at a cap, predicted and certified."""
     whole = cut(task, task.budgets, cap)
     return task.finish(whole.levels, cap if cap < task.budgets.epsilons[-1] else math.inf, whole.rounded)
 
 
 def sketch(budgets: Budgets) -> Budgets:
-    """Return a population of few enough levels to be cut a hundred times: budgets are rounded down."""
+    """Return a population of few enough levels to evaluate many caps: budgets are rounded down."""
     if budgets.levels <= _SKETCH:
         return budgets
     return rounded_down(budgets, some_values(budgets, _SKETCH))

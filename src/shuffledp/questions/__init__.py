@@ -1,1 +1,1 @@
-"""Questions: what is asked, which randomizers answer it, how reports are counted, and what the counts tell."""
+"""Questions about records: the randomizers that answer each, the tally of reports, and the estimate from the tally."""

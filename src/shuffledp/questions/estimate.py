@@ -71,12 +71,12 @@ from shuffledp.numerics.interval import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """An estimate with what is needed for its intervals.
+    """An unbiased estimate with its standard error and confidence intervals.
 
     Parameters
     ----------
     value : ndarray
-        Unbiased, hence not confined to `support`. Shape (k,) for frequencies, () for a mean.
+        The estimate; unbiased, hence not confined to `support`. Shape (k,) for frequencies, () for a mean.
     standard_error : ndarray, shape of value
         Of `value` around the target, computed from the reports alone; positive.
     step : float
@@ -84,7 +84,7 @@ class Estimate:
     support : tuple of float
         The target's range.
     uninformative : int
-        Users whose report carries no information (epsilon0 = 0, or below about 1e-19); they have weight 0.
+        Number of users whose report carries no information (epsilon0 = 0, or below about 1e-19); they have weight 0.
     """
 
     value: FloatArray
@@ -94,19 +94,19 @@ class Estimate:
     uninformative: int
 
     enough: ClassVar[float] = 4.0
-    """From (standard_error / step)^2 = enough z^2 on sums are taken as normal; from twice that on wholly."""
+    """Sums are treated as partly normal from (standard_error / step)^2 = enough z^2, and as normal from twice that."""
 
     long_tailed: ClassVar[bool] = False
-    """Whether the noise has no bound."""
+    """Whether the noise of a report is unbounded."""
 
     def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Both ends of a two-sided confidence interval, in the range; never empty, see the module.
+        """Return both ends of a two-sided confidence interval, in the range; it is never empty, see the module.
 
-        The half width, with v = (standard_error / step)^2, the variance in units of the largest report: up to
-        v = 4 z^2, where few reports decide and the normal law is too thin, that of Bennett's inequality (Bennett 1962),
-        step u v with v ((1+u) log(1+u) - u) = log(2 / (1 - level)), which holds for any sum of bounded independent
-        terms; from v = 8 z^2 on the normal one, z standard_error + step/2 (continuity corrected); in between their
-        mixture, so that it changes without a jump.
+        The half width, with v = (standard_error / step)^2, the variance in units of the largest report: up to v = 4
+        z^2, where few reports decide and the normal law is too thin, that of Bennett's inequality (Bennett 1962), step
+        u v with v ((1+u) log(1+u) - u) = log(2 / (1 - level)), which holds for any sum of bounded independent terms;
+        from v = 8 z^2 on the normal one, z standard_error + step/2 (continuity corrected); in between their mixture, so
+        that it changes without a jump.
 
         Parameters
         ----------
@@ -129,16 +129,17 @@ class Estimate:
         return around(self.value, half, half, self.support)
 
     def minus(self, other: Estimate) -> Estimate:
-        """Return the estimate of the difference of both targets.
+        """Return the estimate of the difference between this target and that of ``other``.
 
         Parameters
         ----------
         other : Estimate
-            Of the same shape and range, from other noise. Where no term of either is above its step, the noise of
-            both is one sum of independent terms, each at most the larger step, whose variances add up: Bennett's
-            inequality holds for it. Where the noise of one has no bound, log-moment generating functions add up to at
-            most v s^2/(2 (1 - c s)) with the sum v of the variances and the larger step c, as bounded terms have it
-            too: Bernstein's holds. A variance, whose error depends on its target, is not meant.
+            Of the same shape and range, with independent noise. Where no report of either moves its estimate by more
+            than its step, the noise of both is one sum of independent terms, each at most the larger step, whose
+            variances add up: Bennett's inequality holds for it. Where the noise of one is unbounded, log-moment
+            generating functions add up to at most v s^2/(2 (1 - c s)) with the sum v of the variances and the larger
+            step c, which bounded terms satisfy too: Bernstein's inequality holds. Not meant for variances, whose error
+            depends on the target.
 
         Raises
         ------
@@ -161,12 +162,12 @@ class Estimate:
         )
 
     def half_width(self, miss: float | FloatArray, standard_error: FloatArray) -> FloatArray:
-        """Half width at that chance of a miss, if the standard error were this one.
+        """Return the half width of an interval that misses with probability ``miss``, given a standard error.
 
         Parameters
         ----------
         miss : float or ndarray
-            Chance, in (0, 1).
+            Probability over both sides, in (0, 1).
         standard_error : ndarray
             Positive; broadcast with `miss`.
         """
@@ -177,12 +178,12 @@ class Estimate:
         return share * normal + (1.0 - share) * np.maximum(safe, normal)
 
     def bounded_half_width(self, miss: float, standard_error: FloatArray) -> FloatArray:
-        """Half width at that chance of a miss by Bennett's inequality alone, which takes nothing as normal.
+        """Return the half width by Bennett's inequality alone, without a normal approximation.
 
         Parameters
         ----------
         miss : float
-            Chance of both sides together; half of it of one.
+            Probability of a miss over both sides; half of it on either side.
         standard_error : ndarray
             Positive.
         """
@@ -192,19 +193,22 @@ class Estimate:
     def _half_widths(
         self, standard_error: FloatArray, spread: FloatArray, z: Any, x: Any
     ) -> tuple[FloatArray, FloatArray]:
-        """Those of the normal law, and of an inequality; z normal deviates, or a chance of 2 e^-x."""
+        """Return the half widths of the normal law and of Bennett's inequality.
+
+        z is the normal quantile, and 2 e^-x is the probability of a miss.
+        """
         return z * standard_error + self.step / 2.0, self.step * spread * _bennett(x / spread)
 
 
 def chance_of_a_miss(level: float, targets: int = 1) -> float:
-    """Return the chance with which each of several intervals may miss, so that all hold with the level.
+    """Return the probability with which each of several intervals may miss, so that all hold together with ``level``.
 
     Parameters
     ----------
     level : float
         Confidence level, in (0, 1).
     targets : int
-        How many hold at once: (1 - level)/targets, by Bonferroni's inequality.
+        Number of intervals that hold together; each may miss with (1 - level)/targets (Bonferroni's inequality).
 
     Raises
     ------
@@ -219,14 +223,14 @@ def chance_of_a_miss(level: float, targets: int = 1) -> float:
 def around(
     value: FloatArray, below: FloatArray, above: FloatArray, support: tuple[float, float]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of intervals that reach so far below and above the nearest possible values, in the range.
+    """Return the ends of intervals, in the range, around the points of the range that are nearest to the estimates.
 
     Parameters
     ----------
     value, below, above : ndarray
-        Estimates, and half widths, at least 0.
+        Estimates, and half widths below and above, at least 0.
     support : tuple of float
-        The range.
+        The range (low, high).
     """
     low, high = support
     possible = np.clip(value, low, high)
@@ -234,43 +238,43 @@ def around(
 
 
 def _bennett(ratio: FloatArray) -> FloatArray:
-    """Solve (1+u) log(1+u) - u = ratio for u >= 0: y e^y = (ratio - 1)/e for y = log(1+u) - 1."""
+    """Return the u >= 0 with (1+u) log(1+u) - u = ratio, by y e^y = (ratio - 1)/e for y = log(1+u) - 1."""
     return np.expm1(1.0 + np.real(lambertw((ratio - 1.0) / np.e)))
 
 
 SLACK = 1e-8
-"""A tail so close to the chance of a miss counts as above it: beyond what rounding can do."""
+"""Tolerance, above the possible rounding error, within which a tail counts as above the chance of a miss."""
 
 
 GRID = 1 << 20
-"""Steps of a mean's range among which the ends of its interval lie."""
+"""Number of steps of the unit range on which the ends of a mean's interval lie."""
 
 
 MOST_CELLS = 1 << 21
-"""Cells times levels of one law that are computed; larger ones keep the inequality of `Estimate`."""
+"""Largest number of cells times levels for which a law is computed; beyond it `Estimate`'s inequality is used."""
 
 
 MOST_LEVELS = 256
-"""Different budgets up to which a law is kept."""
+"""Largest number of different budgets for which a law is attached to an estimate."""
 
 
 MOST_PEOPLE = 10**6
-"""People up to whom rounding stays below `SLACK`."""
+"""Largest number of people for which the rounding error of a tail is proven to stay below `SLACK`."""
 
 
 _NEAR_MEAN = 3
-"""So close to its mean no tail of the count of a mean's reports is compared (see the module)."""
+"""Distance (reports) from E C within which a tail of a mean's count is taken as 1, see the module."""
 
 
 _WINDOW, _CIRCLE = 14.0, 9.0
-"""Standard errors of a window of counts, which are centred in it, and of the number of h on a circle of y."""
+"""Widths, in standard errors, of the window of counts C (in total), and of the window of h on a circle of y."""
 
 
 _AT_LEAST = 64
 
 
 _COARSE = 50.0
-"""A half-width of fewer people depends on the last report: neighbouring counts are looked at, too."""
+"""Half-width, in people, below which neighbouring counts are evaluated too, as each report changes it noticeably."""
 
 
 _MOST_REMEMBERED = 512
@@ -281,14 +285,14 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class Added:
-    """The law of the number of dummies that support one category: public, the same for every category.
+    """The public distribution of the number of dummies that support a category, the same for every category.
 
     Parameters
     ----------
     chances : tuple of float
-        P(number = j), j = 0, 1, ...; they add up to 1.
+        P(number = j), j = 0, 1, ...; they sum to 1.
     count, share : int and float
-        Further dummies, each of which supports it with this chance, independently.
+        Number of further dummies, and the probability with which each of them independently supports the category.
     """
 
     chances: tuple[float, ...] = (1.0,)
@@ -297,14 +301,14 @@ class Added:
 
     @cached_property
     def moments(self) -> tuple[float, float]:
-        """Mean and variance of the number."""
+        """Mean and variance of the number of supporting dummies."""
         chances, places = np.array(self.chances), np.arange(len(self.chances))
         mean = float(chances @ places)
         variance = float(chances @ (places - mean) ** 2)
         return mean + self.count * self.share, variance + self.count * self.share * (1.0 - self.share)
 
     def at(self, x: NDArray[np.complex128]) -> NDArray[np.complex128]:
-        """Return the generating function at points of the unit circle."""
+        """Return the generating function of the number at points x of the unit circle, shape of x."""
         size = x.size if x.size > 1 else 1
         if len(self.chances) == 1:
             known = np.ones(size, dtype=np.complex128)
@@ -317,23 +321,23 @@ class Added:
 
 
 NOTHING = Added()
-"""No dummies."""
+"""The distribution without any dummy."""
 
 
 @dataclass(frozen=True)
 class CountLaw:
-    """The law of a count, given the share or mean that is asked for.
+    """The distribution of a count of reports, as a function of the unknown share or mean.
 
     Parameters
     ----------
     people : tuple of int
-        n_g, people of each level; at least one in all.
+        n_g, the number of people at each level; the sum is at least 1.
     own, other : tuple of float
-        p_g and q_g, q_g <= p_g.
+        p_g and q_g of each level, q_g <= p_g: probabilities to support the own category, and any other one.
     added : Added
         The dummies.
     target : {"share", "mean"}
-        Whether records have the category or not, or are numbers of [0, 1] (see the module).
+        "share": each record has the category or not. "mean": records are numbers in [0, 1]. See the module.
 
     Examples
     --------
@@ -358,12 +362,12 @@ class CountLaw:
 
     @property
     def steps(self) -> int:
-        """The target lies on this many steps from 0 to 1."""
+        """Number of steps from 0 to 1 on which the target is evaluated: n for a share, `GRID` for a mean."""
         return self.n if self.target == "share" else GRID
 
     @cached_property
     def levels(self) -> list[tuple[int, float, float]]:
-        """People, p and q of each level that is unlike the others."""
+        """The levels (people, p, q), those with equal p and q joined."""
         found: dict[tuple[float, float], int] = {}
         for n, own, other in zip(self.people, self.own, self.other, strict=True):
             if n:
@@ -372,23 +376,23 @@ class CountLaw:
 
     @property
     def slope(self) -> float:
-        """Sum of p - q over people: by so much C rises, in the mean, from share 0 to 1."""
+        """Increase of E[C] as the share goes from 0 to 1: the sum of p - q over all people."""
         return sum(n * (own - other) for n, own, other in self.levels)
 
     @property
     def affordable(self) -> bool:
-        """Whether the interval is proved, and its law computed within a second or so and good to `SLACK`."""
+        """Whether the exact interval is proven for this law and computable within a second, accurate to `SLACK`."""
         if self.target == "mean" and (len(self.levels) > 1 or len(self.added.chances) > 1):
             return False
         sizes = self._sizes(0.5)
         return self.slope > 0.0 and self.n <= MOST_PEOPLE and sizes[0] * sizes[1] * len(self.levels) <= MOST_CELLS
 
     def mean(self, share: float) -> float:
-        """Return the mean E[C] at a share."""
+        """Return E[C] at a share."""
         return sum(n * (other + (own - other) * share) for n, own, other in self.levels) + self.added.moments[0]
 
     def variance(self, share: float) -> float:
-        """Var[C] at a share: noise, dealing of the levels, and dummies."""
+        """Return Var[C] at a share: of the noise, of the random assignment of levels to records, and of the dummies."""
         total = self.added.moments[1]
         if self.target == "mean":
             return total + sum(
@@ -403,7 +407,7 @@ class CountLaw:
 
     @property
     def worst(self) -> float:
-        """The share between 1/8 and 7/8 at which C varies most; nearer to an end the range cuts the interval."""
+        """The share in [1/8, 7/8] with the largest Var[C]; nearer to 0 or 1 the range shortens the interval."""
         if self.target == "mean":
             return 0.5  # s is 1/2 there
         rise = 2.0 * (self.variance(0.5) - (self.variance(0.0) + self.variance(1.0)) / 2.0)  # half of the curvature
@@ -413,7 +417,7 @@ class CountLaw:
         return min(max(0.5 + tilt / (4.0 * rise), 0.125), 0.875)
 
     def half_width(self, miss: float = 0.05) -> float:
-        """Return half the length of the interval that will be printed, at the worst share or at 1/2.
+        """Return half the length of the printed interval, the larger of those at the worst share and at 1/2.
 
         Parameters
         ----------
@@ -464,7 +468,7 @@ class CountLaw:
         return self._known[step]
 
     def _sizes(self, share: float) -> tuple[int, int]:
-        """Points of the windows of C and of h."""
+        """Return the number of points of the windows of C and of h."""
         spread = max(self.variance(share), self.variance(0.5) if share == 0.5 else 0.0) + 1e-9
         if self.target == "share" and len(self.levels) > 1:  # on the circle of y the number of h is binomial
             dealt = self.n * share * (1.0 - share)
@@ -494,7 +498,10 @@ class CountLaw:
         return start, np.maximum(np.roll(law, -(start % size)), 0.0)
 
     def _dealt(self, step: int, x: NDArray[np.complex128], others: int) -> NDArray[np.complex128]:
-        """E[x^C | h], dummies aside: the coefficient of y^h in (G), on the circle where h is binomial."""
+        """Return E[x^C | h] without the dummies, shape of x, h being step/steps of the people.
+
+        The coefficient of y^h in (G), computed on the circle of y on which h is binomial.
+        """
         share, places = step / self.n, np.arange(others)
         y = np.exp(2j * np.pi * places / others)[:, None]
         total = np.ones((others, x.size), dtype=np.complex128)
@@ -507,7 +514,7 @@ class CountLaw:
         return (turn * total).sum(axis=0) / (turn * weight).sum().real
 
     def at_least(self, count: int, step: int) -> float:
-        """P(C >= count) at a share; of a mean near E C, 1."""
+        """Return P(C >= count) if the target is step/steps, or 1 for a mean whose E C is above count - 3."""
         if self.target == "mean" and count < self.mean(step / self.steps) + _NEAR_MEAN:
             return 1.0
         start, law = self.chances(step)
@@ -515,7 +522,7 @@ class CountLaw:
         return 1.0 if place <= 0 else float(law[place:].sum())
 
     def at_most(self, count: int, step: int) -> float:
-        """P(C <= count) at a share; of a mean near E C, 1."""
+        """Return P(C <= count) if the target is step/steps, or 1 for a mean whose E C is below count + 3."""
         if self.target == "mean" and count > self.mean(step / self.steps) - _NEAR_MEAN:
             return 1.0
         start, law = self.chances(step)
@@ -527,19 +534,19 @@ class CountLaw:
         return start + int(np.searchsorted(np.cumsum(law), 0.5))
 
     def interval(self, count: int, miss: float) -> tuple[float, float]:
-        """Return the shares, or means, between which the target lies.
+        """Return a confidence interval for the target, a share or mean.
 
         Parameters
         ----------
         count : int
             Reports that support the category, dummies included.
         miss : float
-            The chance of both sides together that the target is left out, at most; in (0, 1).
+            Largest probability, over both sides together, that the interval misses the target; in (0, 1).
 
         Returns
         -------
         low, high : float
-            In [0, 1], low <= high; covers the target with chance at least 1 - miss.
+            In [0, 1], low <= high; covers the target with probability at least 1 - miss.
         """
         if (count, miss) not in self._intervals:
             if len(self._intervals) > _MOST_REMEMBERED:
@@ -548,7 +555,7 @@ class CountLaw:
         return self._intervals[count, miss]
 
     def _inverted(self, count: int, miss: float) -> tuple[float, float]:
-        """Find both ends of `interval`."""
+        """Compute both ends of `interval` by bisection over steps."""
         possible = min(max(int(count), self._median(0)), self._median(self.steps))
         near = (possible - self.mean(0.0)) / self.slope
         middle = min(max(round(near * self.steps), 0), self.steps)
@@ -568,7 +575,7 @@ def law_of_reports(
     other: tuple[float, ...],
     target: Literal["share", "mean"] = "share",
 ) -> CountLaw:
-    """Return the law of a count of reports without dummies; remembered, so that equal tasks share what was computed.
+    """Return the law of a count of reports without dummies; cached, so that equal tasks share its computed tables.
 
     Parameters
     ----------
@@ -579,7 +586,10 @@ def law_of_reports(
 
 
 def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
-    """Raise numbers of modulus at most 1 to a whole power by squaring: five times as fast as the logarithm's way."""
+    """Return complex numbers of modulus at most 1 to a whole power.
+
+    By squaring, which is five times as fast as by logarithms.
+    """
     found: NDArray[np.complex128] | None = None
     while exponent:
         if exponent & 1:
@@ -591,9 +601,10 @@ def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128
 
 
 def _last(tail: Callable[[int], float], least: float, start: int, most: int, spread: float) -> int:
-    """Return the last step up to `most` at which a falling tail is above `least`; `start` if it is nowhere beyond.
+    """Return the last step up to ``most`` at which the non-increasing ``tail`` is above ``least``.
 
-    Guesses follow the normal law of that spread; they only save evaluations.
+    ``start`` if no later step is. First guesses use a normal law of standard deviation ``spread``; they only save
+    evaluations.
     """
     low, high = start, most + 1
     guess = start + round(-_NORMAL.inv_cdf(max(least, TINY)) * spread)
@@ -610,7 +621,7 @@ def _last(tail: Callable[[int], float], least: float, start: int, most: int, spr
 
 @dataclass(frozen=True, eq=False)
 class CountEstimate(Estimate):
-    """An estimate made of counts whose law is known: its intervals invert that law.
+    """An estimate made of counts with a known distribution, which its confidence intervals invert.
 
     Parameters
     ----------
@@ -625,7 +636,7 @@ class CountEstimate(Estimate):
     law: CountLaw
 
     def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Both ends of a two-sided confidence interval by the exact law; see the module.
+        """Return both ends of a two-sided confidence interval by the exact law; see the module.
 
         Parameters
         ----------
@@ -635,7 +646,7 @@ class CountEstimate(Estimate):
         Returns
         -------
         lower, upper : ndarray, shape of value
-            In the range, never empty, around the nearest possible value.
+            In the range, never empty; the interval holds the point of the range nearest to the estimate.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""How often each category occurs: the question, its mechanisms, and the estimate from shuffled reports."""
+"""Frequencies of categories: the question, its mechanisms, and the estimate from shuffled reports."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ FREQUENCY_MECHANISMS: Mapping[str, Callable[[int], FrequencyOracle]] = MappingPr
         "subset": SubsetSelection,
     }
 )
-"""Families over k categories, by the names that `estimate_frequency` and the command line use."""
+"""Randomizer families over k categories, by the names that `estimate_frequency` and the command line use."""
 
 
 def frequency_oracle(mechanism: str, k: int) -> FrequencyOracle:
-    """Return the family of that name over k categories.
+    """Return the randomizer family of a name over k categories.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ MAY_LEAVE = "Unbiased estimates may fall below 0; intervals keep to the range fr
 
 @dataclass(frozen=True)
 class Frequency(Question):
-    """How frequent each of some public categories is among the people.
+    """The question which share of the people has each of several public categories.
 
     Parameters
     ----------
@@ -129,16 +129,22 @@ class Frequency(Question):
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
-        """The categories, in the order of the estimate."""
+        """The categories, in the order of the entries of the estimate."""
         return self.categories
 
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> Any:
-        """See `Question.randomizer`; all reports have one shape, which the budgets make best."""
+        """Return the family of that name with the report shape that is best for these budgets.
+
+        See `Question.randomizer`.
+        """
         del seen
         return frequency_oracle(mechanism, len(self.categories)).for_budgets(budgets.epsilons, budgets.counts)
 
     def settled(self, recode: Recode) -> Recode:
-        """See `Question.settled`: words for missing and unlisted records must be categories."""
+        """Return ``recode`` after checking that its words for missing and unlisted records are categories.
+
+        See `Question.settled`.
+        """
         for parameter, label in (("missing_as", recode.missing_as), ("other", recode.other)):
             if label is not None and label not in self.categories:
                 known = ", ".join(repr(category) for category in self.categories[:5])
@@ -147,7 +153,7 @@ class Frequency(Question):
         return recode
 
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> NDArray[np.int64]:
-        """See `Question.records`: the place of each record among the categories."""
+        """Return the index of each record's category, shape (n,); see `Question.records`."""
         return category_codes(columns[0], self.categories, before, recode)
 
     def view(
@@ -159,7 +165,7 @@ class Frequency(Question):
         simultaneous: bool = False,
         simplex: bool = False,
     ) -> View:
-        """See `Question.view`."""
+        """Return the view of estimated shares; see `Question.view`."""
         return View(
             self.shape,
             Numbers.of(found, level, simultaneous=simultaneous),
@@ -207,7 +213,7 @@ class Frequency(Question):
 
 
 class Sums(NamedTuple):
-    """The public sums in (E) and (V), over coefficients b_i that lack their common factor: a_i = scale b_i.
+    """The public sums in (E) and (V), over coefficients b_i that are the a_i up to a common factor: a_i = scale b_i.
 
     Parameters
     ----------
@@ -220,8 +226,8 @@ class Sums(NamedTuple):
     weights_total, weights_squared : float
         Sums of b_i (p_i - q_i) and of its square.
     own_wrong, own_least, own_most : float
-        With the coefficients c_i = b_i^2 (1 - p_i - q_i), as they enter the tally: sum c_i q_i, and the sums of the
-        negative and of the positive c_i (p_i - q_i).
+        With c_i = b_i^2 (1 - p_i - q_i) as rounded in the tally: sum c_i q_i, and the sums of the negative and of the
+        positive c_i (p_i - q_i).
     """
 
     wrong: float
@@ -235,10 +241,10 @@ class Sums(NamedTuple):
 
 
 class FrequencyTally(Tally):
-    """All that a frequency estimate needs of the reports so far: how many support each category.
+    """Exact sums for a frequency estimate: how many of the reports so far support each category.
 
-    Where levels are seen, of each level, or weighted by level (`shuffledp.questions.tally`). Under "sum" what is summed
-    are the reports' vectors of supported categories.
+    Where levels are seen, the sums are kept per level, or weighted by level (`shuffledp.questions.tally`). Under "sum"
+    the summed terms are the reports' 0/1 vectors of supported categories.
 
     Parameters
     ----------
@@ -292,7 +298,7 @@ class FrequencyTally(Tally):
         return apart, share * (1.0 - share)
 
     def _estimate(self, uninformative: int) -> Estimate:
-        """Estimate the frequency of each category from what was counted; see `frequency`."""
+        """Return the estimated frequency of each category from the sums; see `frequency`."""
         (table,), (found,), n = self._tables, self._sums, self.n
         sums = Sums(*self._public(self._terms))
         scale = 1.0 / sums.weights_total
@@ -314,7 +320,10 @@ class FrequencyTally(Tally):
         return plain if self.task.by_level else self._with_law(plain, table.read(found, 0))
 
     def _with_law(self, plain: Estimate, counts: FloatArray) -> Estimate:
-        """Add the law of the counts, which are sums of indicators of equal weight: intervals invert it."""
+        """Return the estimate with the distribution of its counts attached, which intervals invert, where it is known.
+
+        It is known where all reports have the same weight: each count is then a sum of indicators.
+        """
         budgets = self.task.budgets
         if budgets.levels > MOST_LEVELS:
             return plain
@@ -324,7 +333,7 @@ class FrequencyTally(Tally):
         return CountEstimate(**vars(plain), counts=np.rint(counts).astype(np.int64), law=known)
 
     def _terms(self, rows: slice) -> tuple[FloatArray, ...]:
-        """Terms of `Sums`, in its order."""
+        """Return each level's terms of the sums in `Sums`, in the order of its fields."""
         law, (table,) = self._law(rows), self._tables
         b, c = self._at(table, 0, rows), self._at(table, 1, rows)
         apart, other = law.own - law.other, law.other
@@ -351,10 +360,11 @@ def frequency(shuffled: ShuffledReports, randomizer: FrequencyOracle, *, weights
     randomizer : FrequencyOracle
         The member of the family that drew the reports.
     weights : {"population", "precision"}
-        Seen "levels" only. "population": every informative user counts the same, right even if budgets depend on
-        the records; a tiny budget's noise counts in full, so its standard error can be large. "precision": least
-        noise, right only if budgets do not depend on the records. Either way users without information (p = q:
-        epsilon0 = 0, or below about 1e-15) have weight 0: they are taken to be like the others.
+        Seen "levels" only. "population": every informative user has the same weight, which is unbiased even if budgets
+        depend on the records; the noise of tiny budgets counts in full, so the standard error can be large.
+        "precision": weights of least noise, unbiased only if budgets do not depend on the records. Either way users
+        without information (p = q: epsilon0 = 0, or below about 1e-15) have weight 0: they are assumed to be like the
+        others.
 
     Returns
     -------
@@ -379,7 +389,7 @@ def frequency(shuffled: ShuffledReports, randomizer: FrequencyOracle, *, weights
 
 
 def _balance(law: SupportLaw) -> FloatArray:
-    """1 - p - q, never too small: p is rounded, which must not turn a tiny variance into none."""
+    """Return 1 - p - q rounded up: p is a rounded number, which must not turn a tiny variance into 0."""
     return 1.0 - law.own - law.other + 2.0**-52
 
 
@@ -387,10 +397,11 @@ def _balance(law: SupportLaw) -> FloatArray:
 
 
 def project_to_simplex(frequencies: ArrayLike) -> FloatArray:
-    """Return the nearest vector of numbers of at least 0 that add to 1 (in the Euclidean distance).
+    """Return the vector nearest to ``frequencies`` (in Euclidean distance) whose entries are at least 0 and sum to 1.
 
-    Costs no privacy. The result is nearer to the true frequencies than the estimate was, all together, but no longer
-    unbiased: small categories come out too large on average, and the estimate's standard errors do not apply.
+    Post-processing, so it costs no privacy. The whole vector is nearer to the true frequencies than the estimate was,
+    but it is no longer unbiased: small categories are overestimated on average, and the estimate's standard errors do
+    not apply.
 
     Parameters
     ----------
@@ -400,7 +411,7 @@ def project_to_simplex(frequencies: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray, shape (k,)
-        max(frequencies - t, 0) for the t that makes them add to 1 (Held, Wolfe, Crowder 1974).
+        max(frequencies - t, 0) for the t that makes the entries sum to 1 (Held, Wolfe, Crowder 1974).
 
     Raises
     ------

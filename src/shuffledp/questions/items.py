@@ -1,4 +1,4 @@
-"""Frequent items of a long list or an unknown domain: the question, the search, and intervals that stand selection."""
+"""Frequent items of a long list or an unknown domain: the question, the search, and intervals valid after selection."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ from shuffledp.setting import Seen
 # normal quantile of 5 % / levels: then all levels together miss it with a chance of 5 % at most.
 
 POWER = 0.95
-"""Chance with which an item that is said to be found is found."""
+"""Probability of detection in every statement on the smallest share that is found."""
 
 
 _HALVINGS = 16
-"""Steps of iterations that come closer by a factor of ten or more at each, where there are a hundred reports."""
+"""Number of steps of an iteration whose error falls by a factor of ten or more per step from about 100 reports on."""
 
 
 class Counted(NamedTuple):
-    """What is known of the reports of one level, over coefficients b_i of the people's budgets.
+    """Public sums over the reports of one level, over coefficients b_i that depend on the people's budgets.
 
     With a support's chance s_i = 1/g + (p_i - 1/g) f, the variance of an estimate at the share f is
 
@@ -61,7 +61,7 @@ class Counted(NamedTuple):
     total : float
         sum b_i (p_i - 1/g); 0 without reports.
     none, linear, square : float
-        See above.
+        Coefficients of the variance above.
     step : float
         The most by which one report moves an estimate: max b_i / total.
     g : int
@@ -82,7 +82,19 @@ class Counted(NamedTuple):
     def of(
         cls, total: float, squares: float, apart: float, apart_squares: float, largest: float, g: int, *, equal: bool
     ) -> Counted:
-        """Make the record from the sums of b (p - 1/g), b^2, b^2 (p - 1/g), b^2 (p - 1/g)^2, and the largest b."""
+        """Return the record for given sums of b, b^2 and b^2 times powers of p - 1/g.
+
+        Parameters
+        ----------
+        total, squares, apart, apart_squares : float
+            Sums of b (p - 1/g), b^2, b^2 (p - 1/g) and b^2 (p - 1/g)^2.
+        largest : float
+            The largest b.
+        g : int
+            Range of the hash.
+        equal : bool
+            Whether all b are 1.
+        """
         if total <= 0.0:
             return cls(0.0, 1.0, 0.0, 0.0, 1.0, g)  # any share, off by less than 1
         q, unit = 1.0 / g, 1.0 / total**2
@@ -91,24 +103,24 @@ class Counted(NamedTuple):
 
     @classmethod
     def of_equal(cls, n: float, apart: float, g: int) -> Counted:
-        """Return it for n reports of equal weight, p - 1/g = apart in the mean."""
+        """Return the record for n reports of equal weight whose mean p - 1/g is ``apart``."""
         return cls.of(n * apart, n, n * apart, n * apart**2, 1.0, g, equal=True)
 
     def error(self, share: FloatArray | float) -> FloatArray:
-        """Return the standard error at shares; beyond the share of largest variance, that of the largest."""
+        """Return the standard error at each share; shares beyond the one of largest variance get the largest error."""
         top = self.linear / (2.0 * self.square) if self.square > 0.0 else np.inf
         at = np.clip(share, 0.0, min(max(top, 0.0), 1.0))
         return np.sqrt(np.maximum(self.none + self.linear * at - self.square * at**2, self.none))
 
     def half_width(self, miss: FloatArray | float, share: FloatArray | float) -> FloatArray:
-        """Return the half width of an interval that misses with that chance, if the share were this one."""
+        """Return the half width, at a true share, of an interval that misses with probability ``miss``."""
         return self._bounded.half_width(np.asarray(miss), self.error(share))
 
     def exceeded(self, chance: float, *, surely: bool = True) -> float:
-        """Return an estimate that an empty cell's exceeds with at most that chance.
+        """Return a threshold that the estimate of an item with share 0 exceeds with probability at most ``chance``.
 
-        Supports are binomial where all coefficients are equal: then it is the least such estimate. Else it is that of
-        Bennett's inequality, or, if not `surely`, the normal quantile with its first correction for skewness.
+        Supports are binomial where all coefficients are equal, and the threshold is the smallest possible. Otherwise it
+        is by Bennett's inequality or, if not `surely`, the normal quantile with its first correction for skewness.
         """
         if self.n:
             from scipy.stats import binom  # half a second, which only who searches items pays
@@ -122,16 +134,16 @@ class Counted(NamedTuple):
         return error * (z + (1.0 - 2.0 / self.g) * self.step / error * (z * z - 1.0) / 6.0)
 
     def ends(self, value: FloatArray, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of intervals around estimates, each end missing with its own chance.
+        """Return the ends of intervals around estimates, each end missing with a probability of its own.
 
-        By Clopper and Pearson where all coefficients are equal, else by the half widths of `Estimate`.
+        By Clopper and Pearson where all coefficients are equal, otherwise by the half widths of `Estimate`.
 
         Parameters
         ----------
         value : ndarray
             Estimates.
         below, above : ndarray
-            Chances with which the lower and the upper end miss.
+            Probabilities with which the lower and the upper end miss.
         """
         if not self.n:
             share = np.clip(value, 0.0, 1.0)
@@ -152,16 +164,16 @@ class Counted(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a search ends with.
+    """The result of a search.
 
     Parameters
     ----------
     words : tuple of str
-        The words to be tried at the last level.
+        The words to be tested at the last level.
     codes : ndarray of uint32
-        Their codes there.
+        Their codes at that level.
     full : bool
-        Whether some level had more prefixes above its threshold than are followed.
+        Whether some level had more prefixes above its threshold than the search follows.
     """
 
     words: tuple[str, ...]
@@ -170,16 +182,16 @@ class Found(NamedTuple):
 
 
 def search(domain: WordItems, cells: Sequence[FloatArray], levels: Sequence[Counted]) -> Found:
-    """Follow frequent prefixes from level to level.
+    """Follow frequent prefixes from level to level; return the words that are left.
 
     Parameters
     ----------
     domain : WordItems
-        The words that there are.
+        The possible words.
     cells : sequence of ndarray, shape (2^bits,)
-        Estimated share of each code, of each level but the last.
+        Estimated share of each code at each level but the last.
     levels : sequence of Counted
-        What is known of the reports of each level.
+        Public sums over the reports of each level.
     """
     states, paths = domain.root(1), np.zeros((1, 0), dtype=np.uint64)
     ended, full = np.zeros(1, dtype=np.bool_), False
@@ -202,7 +214,7 @@ def search(domain: WordItems, cells: Sequence[FloatArray], levels: Sequence[Coun
 
 
 def _last(domain: WordItems, states: Words, paths: Words, full: bool) -> Found:
-    """Keep the words that a record can be: those with one spelling, without white space at their ends."""
+    """Return the paths whose words can be records: words with one spelling and without white space at their ends."""
     from shuffledp.tables.options import one_spelling
 
     words = [domain.word(path) for path in paths]
@@ -211,30 +223,33 @@ def _last(domain: WordItems, states: Words, paths: Words, full: bool) -> Found:
 
 
 def followed_above(level: Counted, kept: int, tried: int) -> float:
-    """Return the estimate above which a prefix is followed; -inf if there is room for all that are tried."""
+    """Return the estimate above which a prefix is followed; -inf if all ``tried`` prefixes can be kept."""
     return -np.inf if tried <= kept else level.exceeded(0.5 * kept / tried, surely=False)
 
 
 def named_above(last: Counted, chance: float, tried: int) -> float:
-    """Return the estimate above which an item is named, if none that nobody has is to be, but with that chance."""
+    """Return the threshold above which an item is named.
+
+    Any item that nobody has exceeds it with probability at most ``chance``, over all ``tried`` items together.
+    """
     return last.exceeded(chance / max(tried, 1))
 
 
 def smallest_found(
     domain: ItemDomain, levels: Sequence[Counted], chance: float, tried: Sequence[int] | None = None
 ) -> float:
-    """Return the smallest share that is found with the chance `POWER`; above 1 if none is.
+    """Return the smallest share that is found with probability `POWER`; above 1 if no share is.
 
     Parameters
     ----------
     domain : ItemDomain
-        The items that there are.
+        The possible items.
     levels : sequence of Counted
-        What is known of the reports of each level.
+        Public sums over the reports of each level.
     chance : float
-        Chance that any item is named that nobody has.
+        Probability that any item is named that nobody has.
     tried : sequence of int, optional
-        How many prefixes were tried at each level; default: the most there can be.
+        Number of prefixes tried at each level; default: the largest possible numbers.
     """
     z = float(-ndtri((1.0 - POWER) / len(levels)))
     most = most_tried(domain) if tried is None else tried
@@ -251,7 +266,7 @@ def smallest_found(
 
 
 def most_tried(domain: ItemDomain) -> list[int]:
-    """Return how many codes are tried at each level, at most."""
+    """Return the largest number of codes that can be tried at each level."""
     if isinstance(domain, ListedItems):
         return [domain.count]
     assert isinstance(domain, WordItems)
@@ -262,11 +277,11 @@ def most_tried(domain: ItemDomain) -> list[int]:
 # The question which items are frequent at all: of a long public list, or of an unknown domain.
 
 _ROWS = 1 << 16
-"""Words at a time, so that temporaries stay small."""
+"""Number of words per chunk, which keeps temporary arrays small."""
 
 
 class _None:
-    """The record of everybody whose item is not listed; no item of a list is equal to it."""
+    """Type of the record of everybody whose item is not listed; it differs from every item of a list."""
 
     def __repr__(self) -> str:
         return "\0none of the candidates"
@@ -277,36 +292,36 @@ NONE = _None()
 
 @dataclass(frozen=True)
 class FrequentItems(Question):
-    """Which items are frequent among the people, and how frequent, where nobody can list all items or few of many are.
+    """The question which items are frequent and how frequent, for domains too large to list or mostly of rare items.
 
-    Without `candidates` items are words over a public alphabet, and a search finds frequent ones letter by letter:
-    each person answers at one level of the search only, drawn at random, and the last level, whose people took no part
-    in the search, tells which of the words found are real, and estimates their shares. With `candidates` there is one
-    level, and the items that are named are those of the list whose share is surely above 0.
+    Without `candidates` items are words over a public alphabet, and a search finds frequent ones letter by letter. Each
+    person answers at one level of the search only, drawn at random. The people of the last level took no part in the
+    search; their reports decide which of the found words are real, and estimate their shares. With `candidates` there
+    is one level, and the items named are those of the list whose share is significantly above 0.
 
     Parameters
     ----------
     candidates : iterable of hashable, optional
-        A public list of items, from 2 to 2^24 - 1, all different. A record that is none of them counts as none of them,
-        and so does a missing one if `missing_as` is none of them.
+        A public list of items, from 2 to 2^24 - 1, all different. A record that is not in the list counts as no item,
+        and so does a missing one if `missing_as` is not in the list.
     max_length : int
-        Without candidates: most characters of an item (bytes under ``"utf-8"``), from 1 to 64. It is public, and the
-        shorter, the rarer the items that are found.
+        Without candidates: the largest number of characters of an item (bytes under ``"utf-8"``), from 1 to 64. It is
+        public; shorter limits allow rarer items to be found.
     alphabet : str
         Without candidates: ``"ascii"`` (printable), ``"lower"``, ``"upper"``, ``"digits"``, ``"letters"``, several of
-        them joined with ``+``, ``"utf-8"``, or the characters themselves. The fewer there are, the rarer the items that
-        are found.
+        them joined with ``+``, ``"utf-8"``, or the characters themselves. Fewer characters allow rarer items to be
+        found.
     cut : bool
-        Whether a longer item counts as its first `max_length` characters; else it is refused, or counts as `other`.
+        True: a longer item counts as its first `max_length` characters. False: it is refused, or counts as `other`.
     false_positives : float
-        Chance, in (0, 1), that any item is named that nobody has.
+        Probability, in (0, 1), that any item is named that nobody has.
     salt : int
-        Without candidates: which of 2^64 public hashes is used. It must not depend on the records.
+        Without candidates: selects one of 2^64 public hashes. It must not depend on the records.
 
     Raises
     ------
     InvalidInput
-        If a parameter is outside its range, or `candidates` are given with what only words have.
+        If a parameter is outside its range, or `candidates` are given together with a parameter that only words have.
 
     Examples
     --------
@@ -379,21 +394,24 @@ class FrequentItems(Question):
 
     @cached_property
     def domain(self) -> ItemDomain:
-        """What the items are, for the randomizer and the search."""
+        """The set of possible items, as the randomizer and the search use it."""
         if self.candidates is None:
             return WordItems(self.alphabet, self.max_length, self.salt)
         names = "\n".join(map(repr, self.candidates)).encode("utf-8", "surrogatepass")
         return ListedItems(len(self.candidates), hashlib.sha256(names).hexdigest()[:16])
 
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> LeveledHashing:
-        """See `Question.randomizer`; the range of the hash is the one of least variance for these budgets."""
+        """Return the hashing with the range of least variance for these budgets; see `Question.randomizer`."""
         del seen
         check_choice("mechanism", mechanism, self.mechanisms)
         g = best_range(budgets.epsilons, budgets.counts, LARGEST_RANGE)
         return LeveledHashing(self.domain.bits, self.domain.levels, g, self.domain)
 
     def settled(self, recode: Recode) -> Recode:
-        """See `Question.settled`: a word for missing or other records must be an item."""
+        """Return ``recode`` after checking that its words for missing and other records are items.
+
+        See `Question.settled`.
+        """
         if recode.clip:
             raise InvalidInput("`clip` moves numbers into a range, and items have none; `cut` shortens long items")
         for parameter, label in (("missing_as", recode.missing_as), ("other", recode.other)):
@@ -417,7 +435,7 @@ class FrequentItems(Question):
         return recode
 
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> NDArray[Any]:
-        """See `Question.records`: the codes of each record, shape (n, levels)."""
+        """Return the codes of each record, shape (n, levels); see `Question.records`."""
         return self._codes(columns[0], before, recode)
 
     def _codes(self, column: Any, before: int, recode: Recode) -> Codes | NDArray[np.int64]:
@@ -447,7 +465,7 @@ class FrequentItems(Question):
         simultaneous: bool = False,
         simplex: bool = False,
     ) -> View:
-        """See `Question.view`; the intervals of chosen items hold together, asked for or not."""
+        """Return the view of the named items; intervals of selected items always hold together. See `Question.view`."""
         del simultaneous, simplex
         named, listed = found.named(self.false_positives), self.candidates
         items = [found.items[place] if listed is None else listed[place] for place in named]
@@ -464,7 +482,7 @@ class FrequentItems(Question):
         )
 
     def _sentences(self, found: ItemsEstimate, finds: float, level: float, *, any_named: bool) -> list[str]:
-        """Say how items were looked for, which of them would be found, and what a name stands for."""
+        """Return sentences on how items were searched for, which of them would be found, and what naming means."""
         domain = found.domain
         if isinstance(domain, ListedItems):
             said = [f"Items were looked for among {count(domain.count)} candidates; all others count as none of them."]
@@ -497,7 +515,7 @@ class FrequentItems(Question):
         return said
 
     def _search(self, found: ItemsEstimate, finds: float) -> dict[str, Any]:
-        """Return what a program is told of the search."""
+        """Return the facts on the search that machine-readable output holds."""
         return {
             "threshold": found.threshold(self.false_positives),
             "finds": finds,
@@ -509,14 +527,14 @@ class FrequentItems(Question):
         }
 
     def finds(self, budgets: Budgets, people: int | None = None) -> float:
-        """Return the smallest share of an item that is found with a chance of 95 %, as far as is known beforehand.
+        """Return the smallest share of an item that is found with probability 95 %, predicted before any report.
 
         Parameters
         ----------
         budgets : Budgets
             The population; levels are withheld, or there is one.
         people : int, optional
-            How many there are, if not as many as `budgets` says.
+            Number of people; default: that of `budgets`.
 
         Examples
         --------
@@ -554,25 +572,25 @@ class FrequentItems(Question):
 # estimate is of an item together with the words that share its cell: of the other people one in 2^bits in the mean.
 
 _STEPS = 12
-"""Steps of the iteration for the lower end of an interval; it rises to it, and converges in a few."""
+"""Number of steps of the iteration for the lower end of an interval, which increases to it and converges quickly."""
 
 
 @dataclass(frozen=True, eq=False)
 class ItemsEstimate(Estimate):
-    """Estimated shares of the items that were tried at the last level.
+    """Estimated shares of the items that were tested at the last level.
 
     Parameters
     ----------
     value, standard_error, step, support, uninformative
-        As for `Estimate`, one entry for each item tried.
+        As for `Estimate`, one entry for each item tested.
     items : tuple of hashable
-        The words tried, or the places in the list of candidates.
+        The words tested, or the indices in the list of candidates.
     levels : tuple of Counted
-        What is known of the reports of each level.
+        Public sums over the reports of each level.
     domain : ItemDomain
-        The items that there are.
+        The possible items.
     people : int
-        Reports of all levels.
+        Number of reports over all levels.
     full : bool
         Whether the search had more frequent prefixes than it follows, so that items may be missing.
     """
@@ -589,33 +607,33 @@ class ItemsEstimate(Estimate):
         Parameters
         ----------
         chance : float
-            Chance that any item is named that nobody has.
+            Probability that any item is named that nobody has.
         """
         return named_above(self.levels[-1], chance, len(self.items))
 
     def named(self, chance: float) -> NDArray[np.intp]:
-        """Return the places, among those tried, of the items that are named, the largest share first."""
+        """Return the indices, among the items tested, of those that are named, the largest share first."""
         above = np.flatnonzero(self.value > self.threshold(chance))
         return above[np.lexsort((above, -self.value[above]))]
 
     def at(self, places: NDArray[np.intp]) -> ItemsEstimate:
-        """Return the estimates of some of the items tried, for their intervals; thresholds are not theirs."""
+        """Return the estimates of the items at ``places``, for their intervals; its thresholds are not meaningful."""
         items = tuple(self.items[place] for place in places)
         return replace(self, items=items, value=self.value[places], standard_error=self.standard_error[places])
 
     def finds(self, chance: float) -> float:
-        """Return the smallest share that is found with a chance of 95 %; see `shuffledp.questions.items`."""
+        """Return the smallest share that is found with probability 95 %; see `shuffledp.questions.items`."""
         return smallest_found(self.domain, self.levels, chance)
 
     def confidence_interval(self, level: float = 0.95, simultaneous: bool = True) -> tuple[FloatArray, FloatArray]:
-        """Both ends of confidence intervals that hold all together, whichever items were chosen; see the module.
+        """Return both ends of confidence intervals that hold together, whichever items were selected; see the module.
 
         Parameters
         ----------
         level : float
             Confidence level, in (0, 1).
         simultaneous : bool
-            Not looked at: the interval of a chosen item does not hold by itself.
+            Ignored: the interval of a selected item does not hold by itself.
 
         Raises
         ------
@@ -633,7 +651,7 @@ class ItemsEstimate(Estimate):
 
 
 class ItemTally(Tally):
-    """All that a search for frequent items needs of the reports so far: signs of hashes, and people, of each level.
+    """Exact sums for a search for frequent items: sums of hash signs, and the number of people, at each level.
 
     Parameters
     ----------
@@ -658,7 +676,7 @@ class ItemTally(Tally):
     """
 
     def _layout(self) -> list[LevelSums]:
-        """Signs, over the coefficients b; then people, over the coefficients in `Counted`."""
+        """Return the layouts of two tables: hash signs with coefficients b, people with those in `Counted`."""
         family = self._family
         if family.domain is None:
             raise InvalidInput(
@@ -703,7 +721,7 @@ class ItemTally(Tally):
         return self._information(self._law(rows))[0]
 
     def _estimate(self, uninformative: int) -> ItemsEstimate:
-        """Search, and estimate the shares of what was found; see the module."""
+        """Search for items, and return the estimated shares of those found; see the module."""
         family, (signs, people) = self._family, self._tables
         found, counts = self._sums
         sums = [people.read(counts, row) for row in range(4)]

@@ -31,15 +31,15 @@ NUMBER_SEEN: tuple[Seen, ...] = ("reports", "levels", "sum")
 
 
 class DiscreteNumbers(NumberRandomizer, RandomizerLaw, Protocol):
-    """Randomizes numbers, and states a discrete law."""
+    """A randomizer of numbers with a discrete output distribution that it states to the accountant."""
 
 
 class NoisyNumbers(NumberRandomizer, NoiseLaw, Protocol):
-    """Randomizes numbers by added noise."""
+    """A randomizer of numbers that adds noise of a distribution that it states to the accountant."""
 
 
 KnownNumbers = DiscreteNumbers | NoisyNumbers
-"""Randomizes numbers by a law that the accountant knows."""
+"""A randomizer of numbers whose output distribution the accountant knows."""
 
 
 Choose = Callable[[float, float, Budgets, Seen], KnownNumbers]
@@ -66,14 +66,14 @@ NUMBER_MECHANISMS: Mapping[str, Choose] = MappingProxyType(
         "hybrid": _shaped(Hybrid),
     }
 )
-"""Families over a range of numbers, by the names that `estimate_mean` and the command line use."""
+"""Randomizer families over a range of numbers, by the names that `estimate_mean` and the command line use."""
 
 
 ADDED_NOISE = ("laplace", "gaussian")
 
 
 def number_randomizer(mechanism: str, low: float, high: float, budgets: Budgets, seen: Seen) -> KnownNumbers:
-    """Return the family of that name, its shape chosen for the population.
+    """Return the randomizer family of a name, its shape chosen for the population.
 
     Parameters
     ----------
@@ -82,15 +82,15 @@ def number_randomizer(mechanism: str, low: float, high: float, budgets: Budgets,
     low, high : float
         The range.
     budgets : Budgets
-        The population. Where levels are withheld, the shape of the reports is one for all, so that users hide each
-        other across budgets.
+        The population. Where levels are withheld, all reports have one shape, so that users hide each other across
+        budgets.
     seen : {"reports", "levels", "sum"}
-        Who sees what.
+        What the analyzer sees.
 
     Raises
     ------
     InvalidInput
-        If there is no such family, or the range is bad.
+        If there is no such family, or the range is empty or not finite.
 
     Examples
     --------
@@ -102,9 +102,9 @@ def number_randomizer(mechanism: str, low: float, high: float, budgets: Budgets,
 
 
 def check_seen(mechanism: str, seen: Seen) -> None:
-    """Refuse what an analyst cannot be limited to.
+    """Refuse the view "sum" for added noise.
 
-    The sum of added noises is certified for real-valued noise. What is drawn is each report rounded, and a sum of
+    The sum of added noises is certified for real-valued noise. The reports drawn are rounded one by one, and a sum of
     rounded numbers is no function of the sum of the numbers.
     """
     check_choice("mechanism", mechanism, tuple(NUMBER_MECHANISMS))
@@ -119,7 +119,7 @@ def check_seen(mechanism: str, seen: Seen) -> None:
 # The questions about a number in a known range.
 
 POINT = Picture("point", (("estimate", "estimate with its interval"),), truth="true value")
-"""How a single number is drawn."""
+"""The picture of an answer that is a single number."""
 
 
 def _unnamed() -> str:
@@ -138,7 +138,7 @@ class Number(Question):
     Raises
     ------
     InvalidInput
-        If the range is none.
+        If an end is not finite, or low is not below high.
     """
 
     low: float
@@ -152,7 +152,10 @@ class Number(Question):
         object.__setattr__(self, "high", high)
 
     def settled(self, recode: Recode) -> Recode:
-        """See `Question.settled`: the number for missing records must lie in the range."""
+        """Return ``recode`` after checking that its number for missing records lies in the range.
+
+        See `Question.settled`.
+        """
         if recode.other is not None:
             raise InvalidInput(
                 f"`other` maps unlisted categories, and a {self.name} has none; `clip` moves numbers into the range"
@@ -177,14 +180,14 @@ class Number(Question):
         numbers : Numbers
             The answer.
         support : tuple of float
-            Range of what it can be.
+            The range of possible answers.
         besides
             Further parameters of `View`.
         """
         return View(self.shape, numbers, name=_unnamed, support=support, range=(self.low, self.high), **besides)
 
     def numbers(self, columns: Sequence[Any], recode: Recode, before: int) -> FloatArray:
-        """Return the values, all of them in the range."""
+        """Return the records as numbers in the range, shape (n,); `recode` says what happens to the others."""
         return bounded_numbers(columns[0], self.low, self.high, recode, before)
 
 
@@ -193,7 +196,7 @@ class Number(Question):
 
 @dataclass(frozen=True)
 class Mean(Number):
-    """The mean of a number in a known range.
+    """The question what the mean of a number in a known range is.
 
     Parameters
     ----------
@@ -214,22 +217,28 @@ class Mean(Number):
     shape: ClassVar[Shape] = Shape("Mean", "What is the mean of {0}{1}?", "mean", "number", amount="sum", picture=POINT)
 
     def views_of(self, mechanism: str) -> tuple[Seen, ...]:
-        """See `Question.views_of`; a sum of rounded noise is not certified."""
+        """Return the views of a mechanism, without "sum" for added noise: a sum of rounded noise is not certified.
+
+        See `Question.views_of`.
+        """
         return SHARES_SEEN if mechanism in ADDED_NOISE else self.views
 
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> Any:
-        """See `Question.randomizer`; where levels are withheld all reports have one shape."""
+        """Return the family of that name.
+
+        Where levels are withheld all reports have one shape. See `Question.randomizer`.
+        """
         check_seen(mechanism, seen)
         return number_randomizer(mechanism, self.low, self.high, budgets, seen)
 
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> FloatArray:
-        """See `Question.records`: the numbers themselves."""
+        """Return the numbers themselves, shape (n,); see `Question.records`."""
         return self.numbers(columns, recode, before)
 
     def draw(
         self, randomizer: Any, records: NDArray[Any], epsilons: ArrayLike, deltas: ArrayLike, random: Randomness
     ) -> NDArray[Any]:
-        """See `Question.draw`; Gaussian noise needs the deltas."""
+        """Draw the reports, with the deltas that Gaussian noise needs; see `Question.draw`."""
         return randomizer.randomize(records, epsilons, random, delta0=deltas)
 
     def view(
@@ -241,7 +250,7 @@ class Mean(Number):
         simultaneous: bool = False,
         simplex: bool = False,
     ) -> View:
-        """See `Question.view`."""
+        """Return the view of an estimated mean; see `Question.view`."""
         del simplex
         numbers = Numbers.of(found, level, simultaneous=simultaneous)
         after = reach(found)
@@ -282,16 +291,17 @@ _LIMB = 27
 
 
 _CHUNK = 1 << 15
-"""Reports at a time: temporaries stay in cache."""
+"""Number of reports per chunk, which keeps temporary arrays in cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class LongTailedEstimate(Estimate):
-    """An estimate whose noise has no bound, but tails no heavier than Laplace noise of scale `step`.
+    """An estimate whose noise is unbounded, with tails no heavier than those of Laplace noise of scale `step`.
 
-    In place of Bennett's the half width of few reports is sqrt(2 v x) + c x with v = standard_error^2, c = `step` and
-    x = log(2/(1 - level)): Bernstein's inequality for log-moment generating functions up to v s^2/(2 (1 - c s)), as
-    sums of Laplace noise of scale c have at most. It serves up to v = 16 z^2 c^2; from twice that on the normal one.
+    Instead of Bennett's inequality, the half width of few reports is sqrt(2 v x) + c x with v = standard_error^2, c =
+    `step` and x = log(2/(1 - level)): Bernstein's inequality for log-moment generating functions up to v s^2/(2 (1 - c
+    s)), as sums of Laplace noise of scale c have at most. It is used up to v = 16 z^2 c^2, and the normal one from
+    twice that on.
     """
 
     enough: ClassVar[float] = 16.0
@@ -304,7 +314,7 @@ class LongTailedEstimate(Estimate):
 
 
 class _Law:
-    """A `NumberLaw` around the middle of the range."""
+    """A `NumberLaw` in coordinates around the middle of the range."""
 
     def __init__(self, law: NumberLaw) -> None:
         flat, tilt, self.curved = law.variance
@@ -318,20 +328,20 @@ class _Law:
         self.reach = np.where(self.unbounded, np.sqrt(np.maximum(self.middle, 0.0) / 2.0), law.largest)
 
     def told(self) -> FloatArray:
-        """max(C, 0)/(C + slope^2): the part of the distance from the centre that enters e."""
+        """Return the share max(C, 0)/(C + slope^2) of the squared distance from the centre that enters e, per level."""
         return np.divide(
             np.maximum(self.curved, 0.0), self.around, out=np.zeros_like(self.slope), where=self.around > 0
         )
 
     def relief(self) -> FloatArray:
-        """Largest r <= 1 of (M)."""
+        """Return the largest r <= 1 of (M), per level."""
         known = self.slope > 0.0
         square = np.where(known, self.slope, 1.0) ** 2
         return np.where(known, np.clip(-self.curved / square, 0.0, 1.0), 1.0)
 
 
 class _Sums(NamedTuple):
-    """The public sums in (E), (N), (M) over coefficients b_i that lack their common factor: a_i = scale b_i."""
+    """The public sums in (E), (N), (M) over coefficients b_i, which are the a_i up to a factor: a_i = scale b_i."""
 
     offset: float  # sum b_i offset_i
     weights: float  # sum b_i slope_i
@@ -345,7 +355,7 @@ class _Sums(NamedTuple):
 
 
 class MeanTally(Tally):
-    """All that an estimate of a mean needs of the reports so far: sums of their readings, and of squares of these.
+    """Exact sums for an estimate of a mean: of the reports' readings so far, and of their squares.
 
     Parameters
     ----------
@@ -419,7 +429,7 @@ class MeanTally(Tally):
         return _Law(self.task.randomizer.number_law(budgets.epsilons[rows], budgets.deltas[rows]))
 
     def _estimate(self, uninformative: int) -> Estimate:
-        """Estimate the mean from what was taken; see `mean`."""
+        """Return the estimated mean from the sums; see `mean`."""
         sums = _Sums(*self._public(self._terms))
         fraction, variance = self._fraction(sums)
         reach, bounded = 0.0, True
@@ -439,7 +449,7 @@ class MeanTally(Tally):
         return self._with_law(found) if isinstance(family, OneBit) and not self.task.by_level else found
 
     def _with_law(self, plain: Estimate) -> Estimate:
-        """Add the law of the number of ones: intervals invert it."""
+        """Return the estimate with the distribution of the number of ones attached, so that intervals invert it."""
         budgets = self.task.budgets
         if budgets.levels > MOST_LEVELS:
             return plain
@@ -467,7 +477,10 @@ class MeanTally(Tally):
         return fraction, variance + factor * max(self._square(sums, off, people), centred**2) - uneven * near**2
 
     def _square(self, sums: _Sums, off: float, people: float) -> float:
-        """Mean of u^2, at most 1/4, as reports that stand for so many people tell it; 1/4 where they do not."""
+        """Return an estimate of the mean of u^2, at most 1/4, from reports worth ``people`` people.
+
+        1/4, the largest possible value, where the reports hold no information on it.
+        """
         if len(self._tables) == 1 or not sums.around > 0.0:
             return 0.25
         excess = float(self._tables[1].read(self._sums[1], 0)[0]) / 4.0 - sums.apart - off * sums.leaning
@@ -475,7 +488,7 @@ class MeanTally(Tally):
         return min(found, 0.25)
 
     def _terms(self, rows: slice) -> tuple[FloatArray, ...]:
-        """Terms of `_Sums`, in its order."""
+        """Return each level's terms of the sums in `_Sums`, in the order of its fields."""
         law, b = self._law(rows), self._at(self._tables[0], 0, rows)
         e = self._at(self._tables[-1], 0, rows)
         d = law.centre - self._doubled / 2.0
@@ -507,7 +520,7 @@ def mean(shuffled: ShuffledReports, randomizer: NumberRandomizer, *, weights: We
     Returns
     -------
     Estimate
-        Shape (), support (low, high). Its variance is (N) or (M), the mean in it shrunk towards the middle of the
+        Shape (), support (low, high). Its variance is (N) or (M), in which the mean is shrunk towards the middle of the
         range, and the mean square towards its largest value, as if four more reports had come from the ends.
 
     Raises

@@ -29,12 +29,12 @@ from shuffledp.setting import Seen
 from shuffledp.whole_files import read_lines
 
 SHUFFLED: tuple[Seen, ...] = ("reports", "levels", "sum")
-"""What an analyzer may see of shuffled reports."""
+"""The views of shuffled reports that an analyzer may have."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What reports are about, who sends them, and what is seen of them; public, and fixed before the first report.
+    """The public description of reports, fixed beforehand: their randomizer, the senders' budgets, and what is seen.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Task:
     budgets : Budgets
         The local budgets of everybody whose report is tallied.
     seen : {"reports", "levels", "sum"}
-        Whether the tally is told the reports alone, each report with its level, or the sum alone.
+        What the tally receives: the reports alone, each report with its level, or the sum alone.
     weights : {"population", "precision"}
         How levels are combined where they are seen; see `shuffledp.questions.frequency.frequency`.
 
@@ -74,7 +74,7 @@ class Task:
 
     @property
     def by_level(self) -> bool:
-        """Whether reports come with their levels, and there are several."""
+        """Whether reports come with their levels, and there is more than one level."""
         return self.seen == "levels" and self.budgets.levels > 1
 
     def fingerprint(self) -> bytes:
@@ -117,16 +117,16 @@ WEIGHTS: tuple[Weights, ...] = ("population", "precision")
 
 
 SMOOTHING = 4.0
-"""People added before an estimate enters its own variance."""
+"""Number of fictitious people added before an estimate is put into its own variance."""
 
 
 def effective_number(total: float, squares: float) -> float:
-    """Return how many people of equal weight tell as much: (sum w)^2 / sum w^2, from 1 to their number.
+    """Return the effective number of people, (sum w)^2 / sum w^2: from 1 to the number of weights.
 
     Parameters
     ----------
     total, squares : float
-        Sum of weights that are not negative, and of their squares, positive.
+        Sum of non-negative weights w, and the sum of their squares, positive.
 
     Examples
     --------
@@ -137,10 +137,10 @@ def effective_number(total: float, squares: float) -> float:
 
 
 LONGEST_LIST = 1 << 26
-"""Bytes of a file of categories or groups."""
+"""Largest size, in bytes, of a file of categories or groups."""
 
 Answers = Literal["number", "shares", "vector", "ranges", "items"]
-"""What answers a question: a number, shares, a vector, quantiles and ranges, or items that were searched for."""
+"""Kind of a question's answer: a number, shares, a vector, quantiles and ranges, or items that were searched for."""
 
 SHARES_SEEN: tuple[Seen, ...] = ("reports", "levels")
 
@@ -150,34 +150,37 @@ class Question(ABC):
     """Base of the questions."""
 
     name: ClassVar[str]
-    """What the command that asks it is called, such as ``"mean"``."""
+    """Name of the command that asks the question, such as ``"mean"``."""
     reads: ClassVar[Literal["texts", "numbers"]]
-    """Whether the records are words or numbers."""
+    """Whether records are read as words or as numbers."""
     views: ClassVar[tuple[Seen, ...]] = SHARES_SEEN
-    """What the analyzer may see of the reports."""
+    """The views of the reports that the analyzer may have, see `Setting.seen`."""
     mechanisms: ClassVar[tuple[str, ...]]
-    """Names of the randomizers that can answer it; the first is the default."""
+    """Names of the randomizers that can answer the question; the first is the default."""
     shape: ClassVar[Shape]
-    """What all its answers have in common, for whoever renders them."""
+    """Titles, headings and names that all answers of the question share, for renderers."""
     answers: ClassVar[Answers]
-    """What answers it."""
+    """Kind of the answer."""
     words: ClassVar[tuple[tuple[str, ...], tuple[str, ...]] | None] = None
-    """What may be typed after its column, in order: what must be, and what may be; None: it is not asked in words."""
+    """Names of the required and of the optional words after the column, in order.
+
+    None if it cannot be asked in words.
+    """
 
     @classmethod
     def typed(cls, said: Mapping[str, Any]) -> Self:
-        """Build the question from what was typed, or stands in a file.
+        """Build the question from parameters that were typed or read from a file.
 
         Parameters
         ----------
         said : mapping of str to object
-            The question's parameters by name, as texts or as what they are; others are not looked at. What is None, or
-            not there, is left out.
+            The question's parameters by name, as texts or as values. Other keys are ignored. A parameter that is None
+            or absent gets its default.
 
         Raises
         ------
         InvalidInput
-            If something is missing, or is not as it must be.
+            If a required parameter is absent, or a value is not allowed.
         ValueError
             If a text is no number where one is needed.
         """
@@ -192,12 +195,12 @@ class Question(ABC):
 
     @classmethod
     def told(cls, words: Sequence[str]) -> Self:
-        """Build the question from the words after its column, see `words`.
+        """Build the question from the words after its column, whose names and order are in `words`.
 
         Raises
         ------
         InvalidInput, ValueError
-            As `typed`; if there are too few words, or too many.
+            As for `typed`; and ValueError if there are too few or too many words.
         """
         needed, more = cls.words or ((), ())
         if cls.words is None or not len(needed) <= len(words) <= len(needed) + len(more):
@@ -206,7 +209,7 @@ class Question(ABC):
 
     @abstractmethod
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> Any:
-        """Return the randomizer of that name as it is run for these public budgets.
+        """Return the randomizer of a name with the parameters that fit these public budgets.
 
         Parameters
         ----------
@@ -225,16 +228,16 @@ class Question(ABC):
 
     @abstractmethod
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> NDArray[Any]:
-        """Turn the columns of the records into what the randomizer takes, one entry or row per record.
+        """Convert the columns of the records to the randomizer's input, one entry or row per record.
 
         Parameters
         ----------
         columns : sequence of columns
             As read from the data, all of one length; one column for every question but the mean of vectors.
         recode : Recode
-            What happens to a missing record and to one outside the question's domain.
+            How missing records and records outside the question's domain are replaced.
         before : int
-            Rows that came before these, for the row number in an error.
+            Number of rows before these, for the row number in an error.
 
         Raises
         ------
@@ -252,7 +255,7 @@ class Question(ABC):
         simultaneous: bool = False,
         simplex: bool = False,
     ) -> View:
-        """Return what is said of an answer; see `shuffledp.questions.view`.
+        """Return the words, numbers and labels of an answer for renderers; see `shuffledp.questions.view`.
 
         Parameters
         ----------
@@ -263,9 +266,10 @@ class Question(ABC):
         level : float
             Confidence level of the intervals, in (0, 1).
         simultaneous : bool
-            Whether the intervals hold together; else each holds by itself.
+            True: all intervals hold together with `level`. False: each holds by itself.
         simplex : bool
-            Whether the nearest shares that could be stand beside the unbiased ones, where the answer is shares.
+            Whether the view also has the shares projected to the simplex (`project_to_simplex`), if the answer is
+            shares.
 
         Raises
         ------
@@ -274,29 +278,29 @@ class Question(ABC):
         """
 
     def settled(self, recode: Recode) -> Recode:
-        """Check that `recode` maps into this question's domain, before any record is read."""
+        """Return ``recode`` after checking, before any record is read, that it maps into this question's domain."""
         return recode
 
     def views_of(self, mechanism: str) -> tuple[Seen, ...]:
-        """Return those of `views` that a mechanism serves."""
+        """Return the views among `views` that a mechanism serves."""
         del mechanism
         return self.views
 
     def draw(
         self, randomizer: Any, records: NDArray[Any], epsilons: ArrayLike, deltas: ArrayLike, random: Randomness
     ) -> NDArray[Any]:
-        """Randomize the records, each under its own budget (scalar or shape (n,))."""
+        """Draw a report for each record under its own budget (``epsilons`` and ``deltas``: scalars or shape (n,))."""
         del deltas
         return randomizer.randomize(records, epsilons, random)
 
     @property
     def labels(self) -> tuple[Hashable, ...] | None:
-        """What each entry of the estimate is about: categories, or bins as (low, high); None for a single number."""
+        """The label of each entry of the estimate: a category, or a bin as (low, high); None for a single number."""
         return None
 
     @property
     def columns(self) -> int:
-        """How many columns hold one record."""
+        """Number of columns that hold one record."""
         return 1
 
 
@@ -309,11 +313,11 @@ HOMES: Mapping[str, str] = {
     "variance": "variance.Variance",
     "vector-mean": "vectors.VectorMean",
 }
-"""Where each question is defined; only the one that is asked is loaded."""
+"""Module and class of each question, by name; only the question in use is imported."""
 
 
 def question_type(name: str) -> type[Question]:
-    """Return the question of a name.
+    """Return the class of the question of a name.
 
     Raises
     ------
@@ -330,7 +334,7 @@ def question_type(name: str) -> type[Question]:
 
 
 def read_list(name: str, given: Any) -> Any:
-    """Read categories or candidates: a comma-separated list (quotes as in CSV), or a file with one per line."""
+    """Return categories or candidates from a comma-separated list (quotes as in CSV), or a file with one per line."""
     if not isinstance(given, str):
         return given
     option = f"`{name}`"
@@ -352,7 +356,7 @@ def read_list(name: str, given: Any) -> Any:
 
 
 def read_groups(text: str) -> tuple[str, ...]:
-    """Read names with a comma between them (quotes as in CSV), or a file with one per line."""
+    """Return group names from a comma-separated text (quotes as in CSV), or from a file with one per line."""
     if Path(text).is_file():
         try:
             lines = read_lines(Path(text), "--groups", LONGEST_LIST)
@@ -367,7 +371,7 @@ def read_groups(text: str) -> tuple[str, ...]:
 
 
 def _read_at(name: str, given: Any) -> Any:
-    """Read which quantiles: numbers strictly between 0 and 1, a comma between them."""
+    """Return probabilities of quantiles from a comma-separated text: numbers strictly between 0 and 1, each once."""
     if not isinstance(given, str):
         return given
     wanted: list[float] = []
@@ -410,4 +414,4 @@ _NEEDED: Mapping[str, str] = {
     "categories": "`categories` is needed: they must be known beforehand, as reading them off the data would leak; "
     "write --categories A,B,C or name a text file with one per line",
 }
-"""What is said of a parameter that is missing."""
+"""Error message for each parameter that is required and absent."""

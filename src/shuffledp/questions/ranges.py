@@ -1,4 +1,4 @@
-"""Histograms and quantiles of ordered bins: the questions, and estimates from the reports of a tree of ranges."""
+"""Histograms and quantiles over ordered bins: the questions, and the estimates from reports on a tree of ranges."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from shuffledp.setting import Seen
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins of equal width over a public range; the last one is closed, the others hold their lower edge only.
+    """Bins of equal width over a public range; the last bin includes both edges, the others only the lower one.
 
-    Edges are the exact quotients, correctly rounded (`shuffledp.numerics.interval`), so a value that is an edge is in
-    the bin that begins there. Whatever puts values into bins asks here.
+    Edges are the exact quotients, correctly rounded (`shuffledp.numerics.interval`), so a value that equals an edge is
+    in the bin that begins there. All code that puts values into bins uses this class.
 
     Parameters
     ----------
     low, high : float
         The range, finite, low < high.
     count : int
-        How many bins, from 2 to 2^24.
+        Number of bins, from 2 to 2^24.
 
     Raises
     ------
     InvalidInput
-        If a parameter is outside its range, or the bins are too narrow to be told apart in double precision.
+        If a parameter is outside its range, or the bins are too narrow for double precision.
 
     Examples
     --------
@@ -69,11 +69,11 @@ class Bins:
 
     @property
     def edges(self) -> FloatArray:
-        """The public edges, shape (count + 1,)."""
+        """The public edges, ascending, shape (count + 1,)."""
         return _edges(self.low, self.high, self.count)
 
     def codes(self, numbers: FloatArray) -> NDArray[np.int64]:
-        """Bin of each number of the range, 0..count-1."""
+        """Return the bin, 0..count-1, of each number in the range."""
         return np.searchsorted(self.edges[1:-1], numbers, side="right").astype(np.int64)
 
 
@@ -87,7 +87,13 @@ def _edges(low: float, high: float, count: int) -> FloatArray:
 
 
 def read_probabilities(probabilities: Any) -> FloatArray:
-    """Check which quantiles are asked for: numbers in (0, 1), at least one."""
+    """Return the probabilities of quantiles as an array.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none, or one is not in (0, 1).
+    """
     try:
         wanted = np.atleast_1d(np.asarray(probabilities, dtype=np.float64))
     except (TypeError, ValueError):
@@ -105,19 +111,19 @@ def read_probabilities(probabilities: Any) -> FloatArray:
 
 @dataclass(frozen=True)
 class Histogram(Number):
-    """The share of people in each bin of a known range.
+    """The question which share of the people is in each bin of a known range.
 
     Parameters
     ----------
     low, high : float
         The range, finite, low < high. It is public: reading it off the values would leak.
     bins : int
-        Number of bins of equal width, from 2 to 2^24. The last bin holds both its edges, the others the lower one.
+        Number of bins of equal width, from 2 to 2^24. The last bin includes both its edges, the others the lower one.
 
     Raises
     ------
     InvalidInput
-        If a parameter is outside its range, or the bins are too narrow to be told apart in double precision.
+        If a parameter is outside its range, or the bins are too narrow for double precision.
 
     Examples
     --------
@@ -164,16 +170,16 @@ class Histogram(Number):
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
-        """Edges (lower, upper) of each bin."""
+        """The edges (lower, upper) of each bin."""
         return tuple(pairwise(self.grid.edges.tolist()))
 
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> Any:
-        """See `Question.randomizer`; the bins are categories."""
+        """Return the family of that name with the bins as categories; see `Question.randomizer`."""
         del seen
         return frequency_oracle(mechanism, self.bins).for_budgets(budgets.epsilons, budgets.counts)
 
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> NDArray[np.int64]:
-        """See `Question.records`: the bin of each number."""
+        """Return the bin of each number, shape (n,); see `Question.records`."""
         return self.grid.codes(self.numbers(columns, recode, before))
 
     def view(
@@ -185,7 +191,7 @@ class Histogram(Number):
         simultaneous: bool = False,
         simplex: bool = False,
     ) -> View:
-        """See `Question.view`."""
+        """Return the view of the bins' estimated shares; see `Question.view`."""
         edges = self.grid.edges
         width = float(edges[-1] - edges[0]) / self.bins
 
@@ -209,18 +215,18 @@ class Histogram(Number):
 
 @dataclass(frozen=True)
 class Quantiles(Number):
-    """Quantiles of a number in a known range, and its whole distribution function.
+    """The question what the quantiles, and the distribution function, of a number in a known range are.
 
     Parameters
     ----------
     low, high : float
         The range, finite, low < high. It is public: reading it off the values would leak.
     at : sequence of float
-        Which quantiles, each in (0, 1): 0.5 is the median.
+        Probabilities of the quantiles, each in (0, 1): 0.5 is the median.
     bins : int
-        Number of bins of equal width, from 2 to 2^22: quantiles are told to a bin.
+        Number of bins of equal width, from 2 to 2^22; the resolution of a quantile is one bin.
     branching : int
-        Children of a node of the tree of ranges, from 2 to bins.
+        Number of children of a node of the tree of ranges, from 2 to bins.
 
     Raises
     ------
@@ -278,13 +284,13 @@ class Quantiles(Number):
         return Bins(self.low, self.high, self.bins)
 
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> RangeTree:
-        """See `Question.randomizer`."""
+        """Return the tree of ranges over the bins; see `Question.randomizer`."""
         del budgets, seen
         check_choice("mechanism", mechanism, self.mechanisms)
         return RangeTree(self.bins, self.branching)
 
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> NDArray[np.int64]:
-        """See `Question.records`: the bin of each number."""
+        """Return the bin of each number, shape (n,); see `Question.records`."""
         return self.grid.codes(self.numbers(columns, recode, before))
 
     def view(
@@ -296,7 +302,7 @@ class Quantiles(Number):
         simultaneous: bool = False,
         simplex: bool = False,
     ) -> View:
-        """See `Question.view`."""
+        """Return the view of the quantiles and the distribution function; see `Question.view`."""
         del records, simplex
         edges, at = self.grid.edges, np.array(self.at)
         each = 1.0 - (1.0 - level) / at.size if simultaneous else level
@@ -340,9 +346,9 @@ def _below(probability: float) -> str:
 # variance of every sum of bins. All of it is linear in y: unbiased, and not confined to [0, 1].
 
 _MANY = 100
-"""Reports of every level from which on their sums are taken as normal; below, Chebyshev's inequality is used.
+"""Effective number of reports at every level from which sums are treated as normal; below it, Chebyshev's inequality.
 
-Reports of the largest weight: sum a^2 over the largest a^2, as a sum that a few reports carry is not normal.
+The effective number is sum a^2 over the largest a^2, because a sum dominated by a few reports is not normal.
 """
 
 
@@ -353,15 +359,16 @@ class RangeEstimate:
     Parameters
     ----------
     fractions : tuple of ndarray
-        Per level, from the topmost one down, the estimate of each node; each adds up to 1, children to their parent.
+        For each level of the tree, from the top down, the estimated fraction of each node. Those of a level sum to 1,
+        and those of children to that of their parent.
     variances : tuple of ndarray
-        Per level, u of each node: the variance of its estimate from itself and what is below it.
+        For each level, u of each node: the variance of its estimate from its own reports and those of its descendants.
     branching : int
-        Children of a node.
+        Number of children of a node.
     fewest : int
-        Reports of the level that has fewest, in reports of the largest weight.
+        Smallest effective number of reports of a level (in reports of the largest weight).
     uninformative : int
-        Users whose report carries no information (epsilon0 = 0).
+        Number of users whose report carries no information (epsilon0 = 0).
     """
 
     fractions: tuple[FloatArray, ...]
@@ -372,19 +379,19 @@ class RangeEstimate:
 
     @property
     def bins(self) -> FloatArray:
-        """Fraction of each bin, shape (bins,)."""
+        """Estimated fraction of each bin, shape (bins,)."""
         return self.fractions[-1]
 
     @property
     def below(self) -> FloatArray:
-        """Fraction below each edge, shape (bins + 1,), from 0 to 1; unbiased, so not always rising."""
+        """Estimated fraction below each edge, shape (bins + 1,), from 0 to 1; unbiased, so not always increasing."""
         found = np.concatenate(([0.0], np.cumsum(self.bins)))
         found[-1] = 1.0  # the equations say so; cumsum rounds
         return found
 
     @property
     def rising(self) -> FloatArray:
-        """The rising function closest to `below` (isotonic regression), shape (bins + 1,), from 0 to 1."""
+        """The non-decreasing function closest to `below` (isotonic regression), shape (bins + 1,), from 0 to 1."""
         from scipy.optimize import isotonic_regression  # a tenth of a second, which only quantiles pay
 
         found = np.clip(isotonic_regression(self.below).x, 0.0, 1.0)
@@ -393,7 +400,7 @@ class RangeEstimate:
 
     @property
     def below_error(self) -> FloatArray:
-        """Standard error of `below`, never too small but for chance, shape (bins + 1,); 0 at both ends."""
+        """Standard error of `below`, shape (bins + 1,), 0 at both ends; it errs on the large side but for chance."""
         size = self.bins.size
         node = np.arange(size)  # the last bin below each edge but the first
         share, variance = np.ones(size), np.zeros(size)
@@ -409,7 +416,7 @@ class RangeEstimate:
         return np.concatenate(([0.0], np.sqrt(variance)))
 
     def range(self, first: int, last: int) -> tuple[float, float]:
-        """Estimate the fraction of records in bins first..last, and its standard error.
+        """Return the estimated fraction of records in bins first..last, and its standard error.
 
         Parameters
         ----------
@@ -435,14 +442,14 @@ class RangeEstimate:
         return value, float(np.sqrt(variance))
 
     def quantiles(self, probabilities: ArrayLike, edges: FloatArray) -> FloatArray:
-        """Estimate quantiles: where the rising curve closest to `below` reaches them, linear inside a bin.
+        """Return estimated quantiles: the points where `rising`, linear inside each bin, reaches the probabilities.
 
         Parameters
         ----------
         probabilities : array_like
             In (0, 1).
         edges : ndarray, shape (bins + 1,)
-            Of the bins.
+            Edges of the bins.
         """
         rising = self.rising
         wanted = np.asarray(probabilities, dtype=np.float64)
@@ -469,7 +476,7 @@ class RangeEstimate:
     def quantile_interval(
         self, probabilities: ArrayLike, edges: FloatArray, level: float, simultaneous: bool = False
     ) -> tuple[FloatArray, FloatArray]:
-        """Return confidence intervals for quantiles, whole bins each, by inverting the test of `below` at one edge.
+        """Return confidence intervals for quantiles, made of whole bins, by inverting the test of `below` at one edge.
 
         The quantile lies in the bin whose edges have fractions below p, and at least p. The lower end is the last edge
         before `below` first comes within z standard errors of p, the upper end the first edge from which on it stays
@@ -480,7 +487,7 @@ class RangeEstimate:
         probabilities : array_like
             In (0, 1).
         edges : ndarray, shape (bins + 1,)
-            Of the bins.
+            Edges of the bins.
         level : float
             Confidence level, in (0, 1).
         simultaneous : bool
@@ -500,14 +507,16 @@ class RangeEstimate:
         return edges[np.clip(first, 0, None)], edges[np.clip(last, None, edges.size - 1)]
 
     def factor(self, level: float, targets: int = 1) -> float:
-        """Half width of an interval in standard errors: the normal one, or Chebyshev's if a level has few reports.
+        """Return the half width of an interval in standard errors.
+
+        That of the normal law; by Chebyshev's inequality if a level has fewer than 100 effective reports.
 
         Parameters
         ----------
         level : float
             Confidence level, in (0, 1).
         targets : int
-            How many intervals hold at once with that level.
+            Number of intervals that hold together with that level.
 
         Raises
         ------
@@ -519,7 +528,7 @@ class RangeEstimate:
 
 
 class TreeTally(Tally):
-    """All that estimates of ranges need of the reports so far: how often each report came.
+    """Exact counts for estimates of ranges: how often each possible report has come so far.
 
     Parameters
     ----------
@@ -563,7 +572,7 @@ class TreeTally(Tally):
         return law, 1.0
 
     def _estimate(self, uninformative: int) -> RangeEstimate:
-        """Estimate all ranges from what was counted."""
+        """Return the consistent estimates of all ranges from the counts."""
         tree, (table,), (found,) = self._tree, self._tables, self._sums
         counts, largest = table.read(found, 0), float(table.coefficients[0].max())
         squares, kept, reports = (np.add.reduceat(table.read(found, row), tree.offsets[:-1]) for row in (1, 2, 3))
@@ -589,10 +598,10 @@ def consistent(
     Parameters
     ----------
     nodes, variances : sequence of ndarray
-        Per level, from the topmost one down, each node's own estimate and its variance; node v of a level has the
-        children v branching, ..., of the next one, as far as there are.
+        For each level, from the top down, each node's own estimate and its variance. Node v of a level has the children
+        v branching, ..., (v + 1) branching - 1 of the next level, as far as they exist.
     branching : int
-        Children of a node.
+        Number of children of a node.
     """
     z, u = [nodes[-1]], [variances[-1]]
     for own, variance in zip(reversed(nodes[:-1]), reversed(variances[:-1]), strict=True):

@@ -41,17 +41,17 @@ from shuffledp.setting import Seen
 
 @dataclass(frozen=True, eq=False)
 class ShuffledReports:
-    """What the analyzer receives, and all it receives.
+    """The shuffled reports with their public budgets: everything that the analyzer receives.
 
     Parameters
     ----------
     reports : ndarray of whole numbers or floats, first axis n
         In uniformly random order; read-only. One number a report, or one row (packed bits, a list, a vector).
     epsilons : ndarray, shape (n,)
-        Local budgets (nats); read-only. Seen "levels": entry i is the budget of report i. Otherwise the
-        budgets are in a random order of their own, so that they say what the budgets are, and not whose.
+        Local budgets (nats); read-only. Seen "levels": entry i is the budget of report i. Otherwise the budgets are in
+        an independent random order, so that they do not show whose budget is which.
     seen : {"reports", "levels", "sum"}
-        Who sees what. Under "sum" an analyzer uses nothing but the counts of the reports.
+        What the analyzer sees. Under "sum" an analyzer uses nothing but the counts of the reports.
     deltas : ndarray, shape (n,), optional
         Local delta0, in the order of `epsilons`; None where all are 0.
     """
@@ -82,30 +82,30 @@ class ShuffledReports:
 
     @cached_property
     def budgets(self) -> Budgets:
-        """The budgets, counted."""
+        """The budgets as levels with their numbers of users."""
         if self.n and not self.epsilons.strides[0] and (self.deltas is None or not self.deltas.strides[0]):
             return Budgets(self.epsilons[:1], (self.n,), None if self.deltas is None else self.deltas[:1])
         return Budgets.of(self.epsilons, self.deltas)
 
     @property
     def levels(self) -> NDArray[np.int64] | None:
-        """Which level of `budgets` each report has; None where that is not seen."""
+        """The index in `budgets` of each report's level, shape (n,); None where levels are not seen."""
         return level_indices(self.budgets, self.epsilons, self.deltas) if self.seen == "levels" else None
 
     def task(self, randomizer: Any, weights: Weights = "population") -> Task:
-        """Return the task that these reports are all the reports of.
+        """Return the task of which these reports are all the reports.
 
         Parameters
         ----------
         randomizer : FrequencyOracle, NumberRandomizer, TwoMoments, RangeTree or VectorRandomizer
-            The member of the family that drew them.
+            The member of the family that drew the reports.
         weights : {"population", "precision"}
             As for `frequency`.
 
         Raises
         ------
         InvalidInput
-            If there are no reports, a budget is bad, or `weights` is unknown.
+            If there are no reports, a budget is not allowed, or `weights` is unknown.
         """
         return Task(randomizer, self.budgets, self.seen, weights)
 
@@ -113,7 +113,7 @@ class ShuffledReports:
 def shuffle_reports(
     reports: ArrayLike, epsilons: ArrayLike, *, seen: Seen, random: Randomness, deltas: ArrayLike | None = None
 ) -> ShuffledReports:
-    """Permute the reports uniformly; the budgets with them, or separately.
+    """Return the reports in uniformly random order, with the budgets in the same or in an independent order.
 
     Parameters
     ----------
@@ -122,8 +122,8 @@ def shuffle_reports(
     epsilons : float or array_like, shape (n,)
         Local budgets, nats; one for all, or one each in the order of the reports.
     seen : {"reports", "levels", "sum"}
-        "levels": budgets travel with their reports. "reports", "sum": budgets take a permutation of their
-        own, independent of the reports' (GSPA Figure 1).
+        "levels": budgets travel with their reports. "reports", "sum": budgets are permuted independently of the reports
+        (GSPA Figure 1).
     random : Randomness
         Source of the permutations.
     deltas : float or array_like, shape (n,), optional
@@ -176,28 +176,34 @@ Whole = NDArray[np.int64]
 
 
 Count = Callable[[NDArray[Any], Whole | None], NDArray[Any]]
-"""Sum over reports of weight (1 without weights) times phi, shape (size,): whole numbers, exact."""
+"""Function of reports and weights (None: all 1) that returns the sum of weight phi(report), shape (size,).
+
+The result consists of exact integers.
+"""
 
 
 FEW = 64
 
 
 MOST_CELLS = 1 << 24
-"""At most so many levels, and so many sums, have each level apart."""
+"""Largest number of levels times length of phi for which sums are kept for each level separately."""
 
 
 _BITS, _OCTAVES, _LEAST = 28, 8, 12
 
 
 _ROWS = 1 << 16
-"""Weighted reports at a time: 2^16 of weight 2^28, even 2^9 times over (a transform of hashes), stay below 2^53."""
+"""Number of weighted reports per chunk.
+
+2^16 reports of weight 2^28, even 2^9 times over (a transform of hashes), sum to less than 2^53.
+"""
 
 
 _LIMB = 26
 
 
 class _Scales(NamedTuple):
-    """One row of coefficients in whole numbers: coefficient = whole * unit[slot]."""
+    """One row of coefficients as integers: coefficient = whole * unit[slot]."""
 
     slot: NDArray[np.intp]
     whole: Whole
@@ -206,7 +212,7 @@ class _Scales(NamedTuple):
 
 
 class LevelSums:
-    """How (S) is kept for several rows of coefficients and one phi.
+    """The layout in which (S) is kept, for several rows of coefficients and one function phi.
 
     Parameters
     ----------
@@ -215,21 +221,21 @@ class LevelSums:
     size : int
         Length of phi.
     n : int
-        Reports at most.
+        Largest number of reports.
     bits : int
         |phi| is at most 2^bits.
 
     Raises
     ------
     InvalidInput
-        If the sums of so many reports could leave 63 bits.
+        If the sums of so many reports could exceed 63 bits.
 
     Attributes
     ----------
     coefficients : ndarray, shape (rows, levels)
-        As they enter: those given, or, of more than 64 levels, those rounded.
+        The coefficients in use: those given or, for more than 64 levels, those rounded.
     shape : tuple of int
-        Of the sums that are kept.
+        Shape of the sums that are kept.
     """
 
     def __init__(self, coefficients: FloatArray, size: int, n: int, bits: int = 0) -> None:
@@ -253,7 +259,7 @@ class LevelSums:
         self.shape = (first, size)
 
     def add(self, reports: NDArray[Any], levels: Whole | None, count: Count) -> Whole:
-        """Return the sums over more reports, in `shape`; `levels` is None where there is one column."""
+        """Return the sums over further reports, of shape `shape`; `levels` is None where there is one column."""
         out = np.zeros(self.shape, dtype=np.int64)
         if self._scales is None:
             if levels is None:
@@ -276,7 +282,7 @@ class LevelSums:
         return out
 
     def add_codes(self, codes: NDArray[Any], levels: Whole | None) -> Whole:
-        """Return the sums over more reports that are themselves whole numbers below `size`: phi marks the number."""
+        """Return the sums over further reports, integers below `size`, with phi the indicator of the integer."""
         rows, size = self.shape
         if self._scales is None:
             joint = codes if levels is None else levels * size + codes
@@ -291,7 +297,7 @@ class LevelSums:
         return out
 
     def add_numbers(self, values: Whole, levels: Whole | None) -> NDArray[np.object_]:
-        """Return the sums over more reports of phi = values, one whole number each below 2^62, of any size."""
+        """Return the sums over further reports with phi = values, integers below 2^62; the sums may be of any size."""
         out = np.zeros(self.shape, dtype=object)
         if levels is None:
             out[0, 0] = whole_sum(values)
@@ -307,7 +313,7 @@ class LevelSums:
         return out
 
     def read(self, sums: NDArray[Any], row: int) -> FloatArray:
-        """Return (S) for one row of coefficients, shape (size,): float work, in one order."""
+        """Return (S) for one row of coefficients, shape (size,), in floating point with a fixed order of operations."""
         if self._scales is None:
             parts, factors = sums, self.coefficients[row]
         else:
@@ -320,14 +326,14 @@ class LevelSums:
 
 
 def whole_sum(values: Whole) -> int:
-    """Sum of whole numbers below 2^62, exactly."""
+    """Return the exact sum of integers whose absolute values are below 2^62."""
     if values.size and max(-int(values.min()), int(values.max())) < 2**62 // values.size:
         return int(values.sum())
     return (int(np.sum(values >> _LIMB)) << _LIMB) + int(np.sum(values & ((1 << _LIMB) - 1)))
 
 
 def _scales(row: FloatArray, bits: int, first: int) -> _Scales:
-    """Whole numbers below 2^bits in absolute value, and a unit for every 2^8 in the size of coefficients."""
+    """Return a row of coefficients as integers below 2^bits in absolute value, one unit per factor of 2^8 in size."""
     some, exponents = row != 0.0, np.frexp(row)[1].astype(np.int64)
     top = int(exponents[some].max(initial=-(1 << 20)))
     below = np.where(some, (top - exponents) // _OCTAVES, 0)
@@ -363,28 +369,28 @@ _LONG = 24
 
 
 _LEVELS = 1 << 18
-"""Levels at a time: temporaries stay small where all budgets are different."""
+"""Number of levels per chunk, which keeps temporary arrays small where all budgets are different."""
 
 
 Terms = Callable[[slice], tuple[FloatArray | NDArray[np.bool_] | float, ...]]
 
 
 Made = Callable[[FloatArray, Any], tuple[FloatArray, ...]]
-"""Further rows of coefficients, of the first row and the law."""
+"""Function of the first row of coefficients and the law that returns further rows of coefficients."""
 
 
 class Tally(ABC):
-    """The exact sums that an estimate needs of the reports so far; their size does not depend on their number.
+    """The exact sums over reports that an estimate needs, of a size that does not depend on the number of reports.
 
     **What it is a function of.** All that a tally holds, and every bit of its estimate, is a function of what the
     setting releases (the multiset of reports, or of pairs of report and level, or the sum alone) and of the task,
     which is public. Reports may come in any order and in any pieces, on any number of machines: the state of the
-    merged tally is the same, byte for byte. So the certificate, which speaks of the multiset, covers the tally.
+    merged tally is the same, byte for byte. So the certificate, which covers the multiset, covers the tally.
 
     Parameters
     ----------
     task : Task
-        Who sends reports about what.
+        The public description of the reports.
 
     Raises
     ------
@@ -405,25 +411,25 @@ class Tally(ABC):
 
     @property
     def n(self) -> int:
-        """Number of reports taken."""
+        """Number of reports added so far."""
         return self._n
 
     def add(self, reports: NDArray[Any], levels: NDArray[np.integer[Any]] | None = None) -> None:
-        """Take more reports.
+        """Add reports to the sums.
 
         Parameters
         ----------
         reports : ndarray, first axis n
             As the randomizer drew them.
         levels : ndarray of int, shape (n,), optional
-            Which level of ``task.budgets`` each report has, from 0 for the lowest one on (`level_indices`). Required
-            where levels are seen and there are several; else not looked at.
+            Index in ``task.budgets`` of each report's level, 0 for the lowest (`level_indices`). Required where levels
+            are seen and there are several; otherwise ignored.
 
         Raises
         ------
         InvalidInput
             If a report is not the randomizer's, a level is none of the task's, the lengths differ, or there are more
-            reports than the task has users. Nothing is taken then.
+            reports than the task has users. The tally is then unchanged.
         """
         taken = np.asarray(reports)
         if taken.ndim == 0:
@@ -440,12 +446,12 @@ class Tally(ABC):
             self._key = (self._key + self._keys(at)) % 2**64
 
     def merge(self, other: Tally) -> None:
-        """Add what another tally of the same task has taken.
+        """Add the sums of another tally of the same task.
 
         Raises
         ------
         InvalidInput
-            If it is of another task, or both together hold more reports than the task has users.
+            If the other tally is of another task, or both together hold more reports than the task has users.
         """
         if type(other) is not type(self) or other.task.fingerprint() != self.task.fingerprint():
             raise InvalidInput(
@@ -457,7 +463,7 @@ class Tally(ABC):
         self._key = (self._key + other._key) % 2**64
 
     def state(self) -> bytes:
-        """Return all that the tally holds, for `from_state`.
+        """Return the contents of the tally as bytes, for `from_state`.
 
         Two tallies of one task have the same bytes if and only if they hold the same sums. All numbers are little
         endian:
@@ -467,29 +473,30 @@ class Tally(ABC):
         - 8 bytes, the number of reports, unsigned;
         - 8 bytes, unsigned: the sum modulo 2^64 of the key of every report's level, key(level) =
           ``randomizers.codebook.mix(level + 1)``; 0 where levels are withheld or there is one;
-        - the sums, whole numbers in two's complement, of 8 bytes each, or, for numbers (`MeanTally`), of 24. How many
-          there are, and of what, follows from the task.
+        - the sums, whole numbers in two's complement, of 8 bytes each, or, for numbers (`MeanTally`), of 24. Their
+        number
+          and meaning follow from the task.
 
-        Nothing in them is a name, a position or a time. There is no checksum.
+        The bytes hold no name, position or time, and no checksum.
         """
         head = _HEADER.pack(MAGIC, FORMAT, self.task.fingerprint(), self._n, self._key)
         return head + b"".join(_encode(sums) for sums in self._sums)
 
     @classmethod
     def from_state(cls, task: Task, data: bytes) -> Self:
-        """Return the tally whose `state` these bytes are.
+        """Return the tally from the bytes that `state` returned.
 
         Parameters
         ----------
         task : Task
-            The task it was of.
+            The task of that tally.
         data : bytes
-            From `state`, whole.
+            The complete bytes from `state`.
 
         Raises
         ------
         InvalidInput
-            If they are no state, one of another format or task, or cut short or too long.
+            If the bytes are no state, of another format or task, or cut short or too long.
         """
         tally = cls(task)
         if len(data) < _HEADER.size or data[:4] != MAGIC:
@@ -521,8 +528,8 @@ class Tally(ABC):
         Raises
         ------
         InvalidInput
-            If the reports taken are not as many, at every level that is seen, as the task's users; or if no report
-            carries information.
+            If the number of reports differs from the task's number of users (at some level, where levels are seen); or
+            if no report carries information.
         """
         budgets = self.task.budgets
         if self._n != budgets.n:
@@ -545,30 +552,30 @@ class Tally(ABC):
 
     @abstractmethod
     def _layout(self) -> list[LevelSums]:
-        """Say which sums are kept."""
+        """Return the layouts of the sums that are kept."""
 
     @abstractmethod
     def _take(self, reports: NDArray[Any], levels: Whole | None) -> list[NDArray[Any]]:
-        """Return the sums over more reports, one array a table; refuse reports that are not the randomizer's."""
+        """Return the sums over further reports, one array per layout; refuse reports that are not the randomizer's."""
 
     @abstractmethod
     def _stated(self, rows: slice) -> Any:
-        """Return the law of reports of these levels, as the randomizer states it."""
+        """Return the output distribution of reports at these levels, as the randomizer states it."""
 
     @abstractmethod
     def _information(self, law: Any) -> tuple[FloatArray, FloatArray | float]:
-        """Return how much a report of each level tells of its record, and its noise's variance (up to a factor)."""
+        """Return, for each level, the information of a report on its record, and its noise variance up to a factor."""
 
     @abstractmethod
     def _estimate(self, uninformative: int) -> Any:
-        """Return the estimate, with so many uninformative users."""
+        """Return the estimate, given the number of users whose reports carry no information."""
 
     def _empty(self, table: LevelSums) -> NDArray[Any]:
-        """No report."""
+        """Return the sums over no reports, for one layout."""
         return np.zeros(table.shape, dtype=np.int64)
 
     def _law(self, rows: slice) -> Any:
-        """Return what the randomizer states of these levels."""
+        """Return `_stated` of these levels; cached where all levels fit in one chunk."""
         if self.task.budgets.levels > _LEVELS:
             return self._stated(rows)
         if self._only is None:
@@ -576,9 +583,9 @@ class Tally(ABC):
         return self._only
 
     def _coefficients(self, count: int, more: Made | None = None) -> FloatArray:
-        """Return `count` rows of coefficients of levels: a, up to its factor, and `more`, made of a and the law.
+        """Return `count` rows of coefficients per level: a, up to its factor, and those that `more` makes of a.
 
-        Of equal weight for every user, a = 1/information; most precise, a = information/noise; 0 without information.
+        Equal weight for every user: a = 1/information; smallest variance: a = information/noise; 0 without information.
         Where levels are withheld all are 1.
         """
         if not self.task.by_level:
@@ -593,11 +600,11 @@ class Tally(ABC):
         return np.concatenate(parts, axis=1)
 
     def _at(self, table: LevelSums, row: int, rows: slice) -> FloatArray:
-        """Coefficients of these levels."""
+        """Return one row of coefficients of these levels; the single coefficient where levels are withheld."""
         return table.coefficients[row, rows] if self.task.by_level else table.coefficients[row, :1]
 
     def _public(self, terms: Terms) -> list[float]:
-        """Return the sums over all users of what is the same for all of a level, levels ascending."""
+        """Return the sums over all users of terms that depend on the level only, with the levels in ascending order."""
         counts = self.task.budgets.counts.astype(np.float64)
         sums = [[float(np.sum(counts[rows] * term)) for term in terms(rows)] for rows in self._chunks()]
         return [math.fsum(column) for column in zip(*sums, strict=True)]
@@ -607,7 +614,7 @@ class Tally(ABC):
         return [slice(start, min(start + _LEVELS, levels)) for start in range(0, levels, _LEVELS)]
 
     def _keys(self, at: Whole) -> int:
-        """Sum of the keys of levels, modulo 2^64."""
+        """Return the sum, modulo 2^64, of the keys of the given levels."""
         if self.task.budgets.levels <= at.size:
             return _key_sum(np.bincount(at, minlength=self.task.budgets.levels))
         return int(np.sum(mix((at + 1).view(np.uint64))))
@@ -633,7 +640,7 @@ class Tally(ABC):
 
 
 def _key_sum(counts: Whole) -> int:
-    """Sum over levels of count times key, modulo 2^64: what unsigned words do."""
+    """Return the sum over levels of count times key, modulo 2^64, by unsigned arithmetic."""
     return int(np.sum(mix(np.arange(1, counts.size + 1, dtype=np.uint64)) * counts.astype(np.uint64)))
 
 
@@ -668,7 +675,7 @@ _KINDS = (
     ("base.FrequencyOracle", "frequency.FrequencyTally"),
     ("base.NumberRandomizer", "mean.MeanTally"),
 )
-"""The first of these families that a randomizer belongs to says its tally; loaded is what is used."""
+"""Randomizer families with the module and class of their tally; the first match counts, and only it is imported."""
 
 
 def tally_for(task: Task) -> Tally:
@@ -677,7 +684,7 @@ def tally_for(task: Task) -> Tally:
     Parameters
     ----------
     task : Task
-        Who sends reports about what; the randomizer says which question it is.
+        The public description of the reports; its randomizer determines the kind of the tally.
 
     Returns
     -------
@@ -693,19 +700,19 @@ def tally_for(task: Task) -> Tally:
 
 
 def tally_from_state(task: Task, data: bytes) -> Tally:
-    """Return the tally of a task whose `Tally.state` these bytes are.
+    """Return the tally of a task from the bytes that `Tally.state` returned.
 
     Parameters
     ----------
     task : Task
-        The task it was of.
+        The task of that tally.
     data : bytes
-        From `Tally.state`, whole.
+        The complete bytes from `Tally.state`.
 
     Raises
     ------
     InvalidInput
-        As `tally_for` and `Tally.from_state`.
+        As for `tally_for` and `Tally.from_state`.
     """
     return _kind(task).from_state(task, data)
 

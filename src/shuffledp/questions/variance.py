@@ -30,7 +30,7 @@ from shuffledp.setting import Seen
 
 @dataclass(frozen=True)
 class Variance(Number):
-    """The variance of a number in a known range: its mean squared distance from its mean.
+    """The question what the variance of a number in a known range is: the mean squared distance from its mean.
 
     Parameters
     ----------
@@ -50,13 +50,13 @@ class Variance(Number):
     shape: ClassVar[Shape] = Shape("Variance", "What is the variance of {0}{1}?", "variance", "number", picture=POINT)
 
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> TwoMoments:
-        """See `Question.randomizer`."""
+        """Return the family of reports on two moments; see `Question.randomizer`."""
         del budgets, seen
         check_choice("mechanism", mechanism, self.mechanisms)
         return TwoMoments(self.low, self.high)
 
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> FloatArray:
-        """See `Question.records`: the numbers themselves."""
+        """Return the numbers themselves, shape (n,); see `Question.records`."""
         return self.numbers(columns, recode, before)
 
     def view(
@@ -68,7 +68,7 @@ class Variance(Number):
         simultaneous: bool = False,
         simplex: bool = False,
     ) -> View:
-        """See `Question.view`."""
+        """Return the view of an estimated variance; see `Question.view`."""
         del records, simplex
         numbers = Numbers.of(found, level, simultaneous=simultaneous)
         (entry,) = np.column_stack((numbers.value, numbers.low, numbers.high)).tolist()
@@ -139,24 +139,24 @@ VARIANCE_SEEN: tuple[Seen, ...] = ("reports", "levels")
 
 
 _NARROWEST, _WIDEST = 1e-70, 1e150
-"""Widths of the range whose square, and whose fourth power from below, is an ordinary double."""
+"""Limits on the width of the range, within which its second and fourth powers neither underflow nor overflow."""
 
 
 _SMOOTHING = 4.0
-"""Reports added, half of each kind, before a variance is read off a count (Agresti and Coull 1998)."""
+"""Number of reports, half of each kind, added to a count before its variance is estimated (Agresti and Coull 1998)."""
 
 
 _LEAST_PAIRS = 1e-4
-"""Of (sum a k)^2, the least that pairs of different users make up: else one user alone is told of."""
+"""Smallest share of (sum a k)^2 from pairs of different users; below it the estimate would concern a single user."""
 
 
 _ROUNDS = 40
-"""Steps towards the lower end of an interval; each is on the safe side of the next."""
+"""Number of steps towards the lower end of an interval; stopping after any of them is on the safe side."""
 
 
 @dataclass(frozen=True, eq=False)
 class VarianceEstimate(Estimate):
-    """A variance, whose noise is larger the further the mean is from the middle of the range.
+    """An estimated variance, whose error grows with the distance of the mean from the middle of the range.
 
     Parameters
     ----------
@@ -173,14 +173,14 @@ class VarianceEstimate(Estimate):
     tilt: float
 
     def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Both ends of a two-sided confidence interval, in the range; see the module and `Estimate`.
+        """Return both ends of a two-sided confidence interval, in the range; see the module and `Estimate`.
 
         Parameters
         ----------
         level : float
             Confidence level, in (0, 1).
         simultaneous : bool
-            Not needed, and not used: there is one target.
+            Ignored, as there is one target.
 
         Raises
         ------
@@ -199,7 +199,7 @@ class VarianceEstimate(Estimate):
 
 
 class VarianceTally(Tally):
-    """All that a variance needs of the reports so far: how often each of the four came.
+    """Exact counts for a variance: how often each of the four possible reports has come so far.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ class VarianceTally(Tally):
         return law, 1.0
 
     def _estimate(self, uninformative: int) -> VarianceEstimate:
-        """Estimate the variance from what was counted; see `variance`."""
+        """Return the estimated variance from the counts; see `variance`."""
         kept, squares = self._public(lambda rows: (self._law(rows), self._law(rows) ** 2))
         n = self.n
         first, second = (self._half(half, kept / n) for half in range(2))
@@ -283,9 +283,9 @@ class VarianceTally(Tally):
         )
 
     def _half(self, half: int, keep: float) -> _Half:
-        """Return the sums over one half.
+        """Return the sums over the users who report on one of the two moments.
 
-        Without levels `keep`, everybody's mean, stands for the k of those who are in it.
+        Without levels `keep`, the mean of k over everybody, replaces the k of the users in this half.
         """
         table, both = self._tables[0], slice(2 * half, 2 * half + 2)
         ones, squares, kept, kept_squared, reports = (table.read(self._sums[0], row)[both] for row in range(5))
@@ -296,7 +296,7 @@ class VarianceTally(Tally):
 
 
 class _Half(NamedTuple):
-    """Sums over the users of a half."""
+    """Sums over the users who report on one of the two moments."""
 
     m: float
     total: float  # sum a b
@@ -306,7 +306,7 @@ class _Half(NamedTuple):
     largest: float  # a
 
     def noise(self) -> tuple[float, float]:
-        """(M) of the half's mean, and the most by which one report moves it."""
+        """Return the variance (M) of this half's mean, and the most by which one report moves the mean."""
         off = min(max(self.total / self.kept, -0.5), 0.5)
         centred = off * self.m / (self.m + _SMOOTHING)
         return self.squares / (4.0 * self.kept**2) - centred**2 / self.m, self.largest / self.kept
@@ -332,9 +332,8 @@ def variance(shuffled: ShuffledReports, randomizer: TwoMoments, *, weights: Weig
     Raises
     ------
     InvalidInput
-        If `weights` is unknown, only the sum of the reports is seen, fewer than three users have a budget that tells
-        anything, or fewer than two reports on the first moment, or none on the second, carry information (at few
-        users).
+        If `weights` is unknown, only the sum of the reports is seen, fewer than three users have an informative budget,
+        or fewer than two reports on the first moment, or none on the second, carry information (at few users).
     """
     tally = VarianceTally(shuffled.task(randomizer, weights))
     tally.add(shuffled.reports, shuffled.levels)

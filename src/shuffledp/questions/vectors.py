@@ -30,7 +30,7 @@ NORMS = ("l2", "linf", "l1")
 
 
 _WORTH = 0.9
-"""A codebook, which costs more to draw, replaces a coordinate's bit if it lowers the error below this share."""
+"""Share of the simple family's error below which the codebook, which costs more to draw, replaces it."""
 
 
 def vector_family(
@@ -49,19 +49,19 @@ def vector_family(
     dimension : int
         Length d of the vectors, at least 1.
     norm : {"l2", "linf", "l1"}
-        Which norm is bounded. "l2": `DirectionCodebook`; "linf": `CoordinateSampling`, "l1": `SignedSketch`, or the
-        codebook for the smallest ball around, where that is clearly better (the cube: from epsilon0 of about 2).
+        The norm that is bounded. "l2": `DirectionCodebook`; "linf": `CoordinateSampling`, "l1": `SignedSketch`, or the
+        codebook for the smallest enclosing ball, where that is clearly better (the cube: from epsilon0 of about 2).
     bound : float
         Largest norm, positive.
     epsilon0, counts : array_like, shape () or (levels,)
-        Budgets (nats, 0 to 700), and how many users hold each.
+        Budgets (nats, 0 to 700), and the number of users at each.
     slack : float
-        As for `DirectionCodebook.design`: more is faster.
+        As for `DirectionCodebook.design`: larger values are faster and less accurate.
 
     Raises
     ------
     InvalidInput
-        On a bad argument.
+        If an argument is outside its range.
     """
     check_choice("norm", norm, NORMS)
     largest = positive_number(bound, "bound")
@@ -81,7 +81,7 @@ def vector_family(
 def _noise(
     family: DirectionCodebook | CoordinateSampling | SignedSketch, budgets: FloatArray, users: FloatArray
 ) -> float:
-    """Predicted E |estimate - mean|^2 times n, of the worst records: from the users' mean slope."""
+    """Return the predicted E |estimate - mean|^2 times n for the worst records, from the users' mean slope."""
     slope = float(np.sum(family.report_slope(budgets) * users) / users.sum())
     return np.inf if slope == 0.0 else family.bound**2 * family.value_energy / slope**2
 
@@ -93,7 +93,7 @@ def _noise(
 
 @dataclass(frozen=True)
 class VectorMean(Question):
-    """The mean of vectors of bounded norm.
+    """The question what the mean of vectors of bounded norm is.
 
     Parameters
     ----------
@@ -102,9 +102,9 @@ class VectorMean(Question):
     norm : float
         Largest norm of a vector, positive. It is public: reading it off the vectors would leak.
     kind : {"l2", "linf", "l1"}
-        Which norm is bounded. The randomizer of least predicted error is chosen by it, see `vector_family`.
+        The norm that is bounded. It determines the randomizer of least predicted error, see `vector_family`.
     slack : float
-        How much the error may exceed the best codebook's; more is faster. Default 0.03.
+        Allowed relative excess of the error over the best codebook's; larger values are faster. Default 0.03.
 
     Raises
     ------
@@ -151,11 +151,14 @@ class VectorMean(Question):
 
     @property
     def columns(self) -> int:
-        """One column for each coordinate."""
+        """Number of columns of one record: one for each coordinate."""
         return self.dimension
 
     def settled(self, recode: Recode) -> Recode:
-        """See `Question.settled`: a missing vector is the zero vector, if anything."""
+        """Return ``recode`` after checking that a missing vector becomes the zero vector or is refused.
+
+        See `Question.settled`.
+        """
         if recode.other is not None:
             raise InvalidInput("`other` maps unlisted categories, and a mean of vectors has none")
         if recode.missing_as is not None and recode.missing_as not in (0, "0"):
@@ -165,14 +168,14 @@ class VectorMean(Question):
         return Recode(None if recode.missing_as is None else 0.0, None, recode.clip)
 
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> Any:
-        """See `Question.randomizer`; see `vector_family`."""
+        """Return the family that `vector_family` chooses for these budgets; see `Question.randomizer`."""
         del seen
         check_choice("mechanism", mechanism, self.mechanisms)
         epsilons, counts = budgets.epsilons, budgets.counts
         return vector_family(self.dimension, self.kind, self.norm, epsilons, counts, slack=self.slack)
 
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> FloatArray:
-        """See `Question.records`: shape (n, dimension)."""
+        """Return the vectors, shape (n, dimension); see `Question.records`."""
         return bounded_vectors(columns, self.dimension, self.kind, self.norm, recode, before)
 
     def view(
@@ -184,7 +187,7 @@ class VectorMean(Question):
         simultaneous: bool = False,
         simplex: bool = False,
     ) -> View:
-        """See `Question.view`."""
+        """Return the view of an estimated mean vector; see `Question.view`."""
         del simplex
         return View(
             self.shape,
@@ -219,22 +222,23 @@ VECTOR_SEEN: tuple[Seen, ...] = ("reports", "levels")
 
 @dataclass(frozen=True, eq=False)
 class VectorEstimate(Estimate):
-    """A mean vector; `value` and `standard_error` have shape (d,), intervals hold for each coordinate by itself.
+    """An estimated mean vector with an interval for each coordinate by itself.
 
     Parameters
     ----------
     value, standard_error, step, support, uninformative
-        As for `Estimate`; for a codebook of many dimensions `step` bounds what all but one in 1e8 reports move.
+        As for `Estimate`, of shape (d,); for a codebook of many dimensions `step` bounds the effect of all but one in
+        1e8 reports.
     """
 
     @property
     def l2_error(self) -> float:
-        """Square root of the mean squared distance between `value` and the mean: of the sum of squared errors."""
+        """Root mean squared Euclidean distance between `value` and the true mean: the root of the sum of squares."""
         return float(np.sqrt(np.sum(self.standard_error**2)))
 
 
 class VectorTally(Tally):
-    """All that a mean vector needs of the reports so far: per coordinate the sums of values, and of their squares.
+    """Exact sums for a mean vector: for each coordinate, the sums of the reports' values so far and of their squares.
 
     Values are whole multiples of the family's unit (`VectorRandomizer.values`).
 
@@ -290,7 +294,7 @@ class VectorTally(Tally):
         return law, 1.0
 
     def _estimate(self, uninformative: int) -> VectorEstimate:
-        """Estimate the mean from what was counted; see `vector_mean`."""
+        """Return the estimated mean vector from the sums; see `vector_mean`."""
         family, n, bound = self._family, self.n, self._family.bound
         table, found = self._tables[0], self._sums[0]
 
@@ -330,9 +334,9 @@ def vector_mean(
     randomizer : VectorRandomizer
         The family that drew the reports.
     weights : {"population", "precision"}
-        Seen "levels" only. "population": every informative user counts the same, right even if budgets depend on the
-        records. "precision": least noise, right only if they do not. Either way users without information
-        (epsilon0 = 0) have weight 0: they are taken to be like the others.
+        Seen "levels" only. "population": every informative user has the same weight, which is unbiased even if budgets
+        depend on the records. "precision": weights of least noise, unbiased only if they do not. Either way users
+        without information (epsilon0 = 0) have weight 0: they are assumed to be like the others.
 
     Returns
     -------

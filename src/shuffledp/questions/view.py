@@ -1,8 +1,8 @@
-"""What a question says of its answer: words, numbers and labels, for every renderer alike.
+"""The view of an answer: its words, numbers and labels, the same for every renderer.
 
 A `Shape` is what all answers of a question have in common: words and names, known before anything is asked. A `View` is
-one answer: its numbers, computed once, what names each of them, and sentences. Terminal, page, JSON, tables and groups
-render views and know no question; a question makes its view in its own file (`Question.view`).
+one answer: its numbers, computed once, their labels, and sentences. Terminal, page, JSON, tables and groups render
+views without knowing the question; a question makes its view in its own file (`Question.view`).
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from shuffledp.in_words import near
 from shuffledp.numerics.interval import FloatArray
 
 CONFIDENCE = 0.95
-"""Level of the confidence intervals that are shown."""
+"""Default confidence level of the intervals that are shown."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """How an answer is drawn.
+    """How an answer is drawn as a figure.
 
     Parameters
     ----------
     kind : {"point", "bars", "bins", "distribution"}
         One number on a stretch of its range; a bar for each entry; bars of neighbouring bins; a curve with quantiles.
     legend : tuple of (str, str)
-        Style of a sign, and what it stands for; ``{confidence}`` stands for the level, ``{each}`` for the next entry.
+        Style of a mark and its meaning; ``{confidence}`` is replaced by the level, ``{each}`` by an entry of `each`.
     truth : str
-        What the sign of the true values stands for, where these are known; "" where they are not drawn.
+        Meaning of the mark of the true values, where these are known; "" where they are not drawn.
     each : tuple of (str, str)
-        What is said of the intervals if each holds by itself, and if all hold together.
+        Words on the intervals if each holds by itself, and if all hold together.
     said : str
         A sentence before the legend, which is then a list.
     most : int or None
-        Entries that are drawn at most; None for all.
+        Largest number of entries drawn; None for all.
     """
 
     kind: Literal["point", "bars", "bins", "distribution"]
@@ -51,42 +51,42 @@ class Picture:
 
 @dataclass(frozen=True)
 class Shape:
-    """What all answers of a question have in common.
+    """The words and names that all answers of a question have in common.
 
     Parameters
     ----------
     title : str
-        What the answer is, such as "Frequencies" or "Mean".
+        Name of the answer, such as "Frequencies" or "Mean".
     asked : str
-        The question in words; ``{0}`` stands for the column, ``{1}`` for a word on values moved into the range.
+        The question in words; ``{0}`` is replaced by the column, ``{1}`` by a word on values moved into the range.
     heading : str
-        What each number is, such as "share".
+        Name of the numbers, such as "share".
     scale : {"share", "number", "place"}
         How numbers are written: in percent, to the digit of their error, or to a hundredth of a bin.
     label : str
-        What names an entry, such as "category"; "" if the answer is one number.
+        Name of the labels, such as "category"; "" if the answer is one number.
     keys : tuple of str
-        What a program calls the parts of a label, such as ("low", "high").
+        Keys of the parts of a label in machine-readable output, such as ("low", "high").
     key : str
-        What a program calls the number.
+        Key of the number in machine-readable output.
     amount : {"count", "sum", ""}
-        What the number of records times the estimate is, if anything.
+        Name of the number of records times the estimate; "" if it has no meaning.
     picture : Picture or None
-        How it is drawn.
+        How the answer is drawn.
     excerpt : {"all", "largest", "first", "spread"}
-        Which entries a terminal shows of very many.
+        Which entries a terminal shows if there are very many.
     noun : str
-        What the entries are together, such as "coordinates".
+        Name of all entries together, such as "coordinates".
     folded : bool
-        Whether a page keeps its table behind a picture.
+        Whether a page hides its table behind a picture until it is opened.
     read : tuple of (str, str)
         How to read the intervals on a page: each by itself, and all together.
     chosen : bool
-        Whether the data choose the entries, so that their intervals can only hold together.
+        Whether the data select the entries, so that their intervals can only hold together.
     short : tuple of str
         Headings of number and error on a terminal, where they are not `heading` and "standard error".
     nothing : str
-        What is said where there is no entry.
+        Sentence that replaces the table if there is no entry.
     """
 
     title: str
@@ -109,14 +109,14 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Estimates with their errors and intervals, one of each an entry.
+    """Estimates with their errors and intervals, one entry each.
 
     Parameters
     ----------
     value : ndarray, shape (k,)
         Estimates, unbiased, so they may leave the possible range.
     error : ndarray, shape (k,), or None
-        Standard errors; None where an interval tells it all.
+        Standard errors; None where only an interval is stated.
     low, high : ndarray, shape (k,)
         Ends of the confidence intervals.
     """
@@ -128,12 +128,12 @@ class Numbers:
 
     @staticmethod
     def of(found: Any, level: float, *, simultaneous: bool) -> Numbers:
-        """Take the numbers of an estimate, with intervals of that level.
+        """Return the numbers of an estimate, with intervals of a given level.
 
         Parameters
         ----------
         found : Estimate
-            Any.
+            An estimate of any kind.
         level : float
             Confidence level, in (0, 1).
         simultaneous : bool
@@ -143,19 +143,19 @@ class Numbers:
         return Numbers(*(np.atleast_1d(column) for column in (found.value, found.standard_error, low, high)))
 
     def times(self, records: int) -> Numbers:
-        """Multiply by a public number of records: counts of shares, sums of means."""
+        """Return the numbers multiplied by a public number of records: counts of shares, sums of means."""
         error = None if self.error is None else self.error * records
         return Numbers(self.value * records, error, self.low * records, self.high * records)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One number of an answer.
+    """One number of an answer, with its label and interval.
 
     Parameters
     ----------
     name : str
-        What it is about, as people read it; "" for an answer of one number.
+        The label for people; "" for an answer of one number.
     value : float
         Estimate.
     error : float
@@ -163,10 +163,10 @@ class Entry:
     low, high : float
         Ends of the confidence interval.
     projected : float or None
-        Entry of the nearest shares that could be, where they were asked for: biased, without an error of its own.
+        The share after projection to the simplex, where it was asked for: biased, without an error of its own.
     label : tuple
-        What it is about, as a program reads it: a category, the edges of a bin, the place of a coordinate from 0, the
-        probability of a quantile.
+        The label for programs: a category, the edges of a bin, the index of a coordinate from 0, the probability of a
+        quantile.
     """
 
     name: str
@@ -180,18 +180,18 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A distribution function at the edges of bins, from the lowest to the highest.
+    """An estimated distribution function at the edges of bins, in ascending order.
 
     Parameters
     ----------
     value : ndarray, shape (edges,)
         The edges.
     below, standard_error : ndarray, shape (edges,)
-        Estimated fraction of the people below each, unbiased, so not always rising; and its standard error.
+        Estimated fraction of the people below each edge, unbiased, so not always increasing; and its standard error.
     low, high : ndarray, shape (edges,)
         Ends of its confidence interval, for each edge by itself.
     rising : ndarray, shape (edges,)
-        The rising distribution function closest to the estimates, off which quantiles are read.
+        The non-decreasing distribution function closest to the estimates, from which quantiles are read.
     """
 
     value: FloatArray
@@ -202,7 +202,7 @@ class Curve:
     rising: FloatArray
 
     def some(self, most: int) -> Curve:
-        """Return all edges, or `most` spread evenly, both ends among them."""
+        """Return the curve at up to `most` evenly spread edges, including both ends."""
         size = self.value.size
         picked = np.unique(np.linspace(0, size - 1, min(most, size)).round().astype(np.int64))
         return Curve(*(np.asarray(column)[picked] for column in vars(self).values()))
@@ -210,40 +210,40 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What a question says of its answer.
+    """One answer of a question: its numbers, their labels, and sentences.
 
     Parameters
     ----------
     shape : Shape
-        What all answers of the question have in common.
+        Words and names that all answers of the question have in common.
     numbers : Numbers
         The answer.
     labels : sequence of tuple
-        What each number is about, in the order of `Shape.keys`; one empty tuple for a single number.
+        Label of each number, in the order of `Shape.keys`; one empty tuple for a single number.
     name : callable
-        Says a label as people read it.
+        Function of the parts of a label that returns it as a text for people.
     simultaneous : bool
         Whether the intervals hold together.
     support : tuple of float or None
-        Range of what can be, where an estimate may leave it.
+        Range of possible values, where an estimate may leave it.
     records : int
-        How many records there are: of what counts and sums are.
+        Number of records, which counts and sums are multiples of.
     range : tuple of float or None
         The range into which values may have been moved.
     width : float
-        Of a bin, where numbers are places in bins.
+        Width of a bin, where numbers are places in bins.
     told : str
-        What the page says of how people were asked, after their number.
+        Words for the page on how people were asked, after their number.
     more : str
         A sentence that follows a number.
     sentences : tuple of str
         What a reader must know of this answer.
     before, after : mapping
-        What a program is told besides, before the estimates and after them.
+        Further fields of machine-readable output, before the estimates and after them.
     projected : ndarray or None
-        The nearest shares that could be, where they were asked for.
+        The shares projected to the simplex, where they were asked for.
     curve : Curve or None
-        The distribution function that quantiles are read off.
+        The distribution function from which quantiles are read.
     """
 
     shape: Shape
@@ -265,21 +265,21 @@ class View:
 
     @property
     def size(self) -> int:
-        """How many entries there are."""
+        """Number of entries of the answer."""
         return self.numbers.value.size
 
     @property
     def amounts(self) -> Numbers | None:
-        """Counts or sums; None where the question has neither."""
+        """Counts or sums: the numbers times the number of records; None where the question has neither."""
         return self.numbers.times(self.records) if self.shape.amount else None
 
     def entries(self, places: Iterable[int] | None = None) -> list[Entry]:
-        """List the entries, or those at some places.
+        """Return all entries, or those at some indices.
 
         Parameters
         ----------
         places : iterable of int, optional
-            From 0; all by default.
+            Indices from 0; all by default.
         """
         known = self.numbers
         error = np.zeros(self.size) if known.error is None else known.error
@@ -296,12 +296,12 @@ class View:
         return found
 
     def places(self, most: int) -> list[int]:
-        """Return which entries are shown of very many, as the shape says.
+        """Return the indices of the entries that are shown if there are very many, as the shape states.
 
         Parameters
         ----------
         most : int
-            Entries that are shown at most.
+            Largest number of entries shown.
         """
         size, excerpt = self.size, self.shape.excerpt
         if size <= most or excerpt == "all":
@@ -314,18 +314,18 @@ class View:
 
 
 def reach(found: Any) -> dict[str, Any]:
-    """Return what the interval of a difference needs besides: the largest step of a report, and the range.
+    """Return what the interval of a difference needs: the largest step of a report, its tails, and the range.
 
     Parameters
     ----------
     found : Estimate
-        Any.
+        An estimate of any kind.
     """
     return {"step": found.step, "long_tailed": found.long_tailed, "range": list(found.support)}
 
 
 def in_bins(value: float, width: float) -> str:
-    """Show a value to a hundredth of the width of its bin.
+    """Return a value as a text, rounded to a hundredth of the width of its bin.
 
     Examples
     --------

@@ -46,7 +46,7 @@ _HOMES = {
     "tree": ("RangeTree",),
     "vector": ("DirectionCodebook",),
 }
-"""Where each name is defined."""
+"""Module in which each name is defined."""
 
 __all__ = [
     "Channel",

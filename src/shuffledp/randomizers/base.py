@@ -476,4 +476,4 @@ class NumberRandomizer(Protocol):
 
 
 AnyLaw = RandomizerLaw | NoiseLaw
-"""What `Setting` accepts besides "any"."""
+"""Randomizers that `Setting` accepts besides "any"."""

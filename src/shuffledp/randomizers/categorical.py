@@ -59,7 +59,7 @@ from shuffledp.randomizers.wire import (
 
 MAX_CATEGORIES = 10**9
 MAX_CHANNEL = 4096
-"""Most categories for which `channel` writes the k by k matrix out (128 MiB)."""
+"""Largest number of categories for which `channel` returns the k by k matrix (128 MiB)."""
 
 
 @dataclass(frozen=True)
@@ -351,7 +351,7 @@ def _budget(epsilon0: ArrayLike) -> FloatArray:
 
 
 _CHUNK_BYTES = 1 << 18
-"""Bytes of reports at a time: temporaries stay in cache."""
+"""Number of bytes of reports per chunk, which keeps temporary arrays in cache."""
 
 
 class BitChances(NamedTuple):

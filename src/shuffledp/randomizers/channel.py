@@ -23,7 +23,7 @@ from shuffledp.randomizers.checks import local_budgets, local_deltas, one_budget
 from shuffledp.randomizers.mixing import LOSS_ULPS, Chance, SmallestBlanket, extremes, log_ratio
 
 MAX_COMPARISONS = 2_000_000
-"""Most pairs of records times outputs that are compared."""
+"""Largest number of comparisons: pairs of records times outputs."""
 _SUM_TOLERANCE = 1e-9
 
 

@@ -11,15 +11,15 @@ from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 
 MAX_SIZE = 10**9
-"""Most categories, and most values of a hash."""
+"""Largest number of categories, and of values of a hash."""
 
 
 MAX_BUDGET = 700.0
-"""Nats; beyond, a law leaves double precision."""
+"""Largest local budget (nats); beyond it a law leaves double precision."""
 
 
 MAX_COUNTED = 2**24
-"""Most categories whose reports are written bit by bit, or counted: tables of that length must fit in memory."""
+"""Largest number of categories whose reports are written bit by bit, or counted: such tables must fit in memory."""
 
 
 def whole_number(value: object, what: str, low: int, high: int) -> int:
@@ -45,7 +45,7 @@ def whole_number(value: object, what: str, low: int, high: int) -> int:
 
 
 WIDEST = 1e150
-"""A number whose square, and whose inverse's square, is an ordinary double."""
+"""Largest magnitude of a number whose square, and whose inverse's square, is an ordinary double."""
 
 
 def real_range(low: object, high: object) -> tuple[float, float]:

@@ -318,7 +318,7 @@ class LocalHashing(TwoLevelFamily):
 # Local hashing of one level: a random level of a search, and the hash of the record's code there.
 
 LARGEST_RANGE = 64
-"""Of the hash: counting takes as many steps a report."""
+"""Largest range of the hash, as counting takes that many steps per report."""
 Reports = NDArray[np.uint32]
 
 

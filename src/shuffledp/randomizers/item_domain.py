@@ -25,11 +25,11 @@ from shuffledp.randomizers.vector import mix
 Codes = NDArray[np.uint32]
 
 BITS = 20
-"""Bits of a code of a word: 2^20 cells are counted at each level, so that few words share one."""
+"""Number of bits of a word's code: 2^20 cells are counted at each level, so that few words share one."""
 MOST_KEPT = 256
-"""Prefixes that are followed from one level to the next."""
+"""Largest number of prefixes that are followed from one level to the next."""
 LARGEST_BLOCK = 1 << 14
-"""Extensions of a prefix at one level."""
+"""Largest number of extensions of a prefix at one level."""
 MOST_LENGTH, MOST_LEVELS = 64, 32
 UTF8 = "utf-8"
 END = 0
@@ -42,7 +42,7 @@ PRESETS = {
     "digits": string.digits,
     "letters": string.ascii_letters,
 }
-"""Alphabets by name; names joined with + are taken together."""
+"""Alphabets by name; names joined with + mean their union."""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 

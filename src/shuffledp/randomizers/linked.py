@@ -23,15 +23,15 @@ from shuffledp.randomizers.base import CellSpread, PairBlanket, PairCounts, Repo
 
 _DIGITS = 60
 _LOSS_ULPS = 2
-"""Losses are whole multiples of a budget, rounded once, or logarithms of decimals."""
+"""Relative error, in ulps, of losses: multiples of a budget, rounded once, or logarithms of decimals."""
 _MOST_CELLS = 400
-"""A law of more cells is handed over with its (degenerate) spread, so that neighbouring values may be merged."""
+"""Number of cells of a law above which it is stated with its (degenerate) spread, so that values may be merged."""
 """Masses below would be subnormal: omega lacks the cell."""
 _RARE = Decimal("1e-250")
 _MOST_THIRD = 100
-"""Up to this many rounds the attack on categories also tries others who hold a third category."""
+"""Largest number of rounds for which the attack on categories also tries others who hold a third category."""
 Cell = tuple[Decimal, Decimal, Decimal, float]
-"""omega-mass of a cell, the masses of R(x0) and R(x1) in it, and log(R(x0)/R(x1))."""
+"""The omega-mass of a cell, the masses of R(x0) and R(x1) in it, and log(R(x0)/R(x1))."""
 
 
 class _Bundle:

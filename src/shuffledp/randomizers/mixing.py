@@ -32,9 +32,9 @@ from shuffledp.randomizers.base import CellSpread, PairBlanket, PairCounts, Supp
 from shuffledp.randomizers.checks import MAX_BUDGET, one_budget
 
 CHUNK = 1 << 14
-"""Rows at a time: temporaries stay in cache, and small enough for the allocator to use their memory again."""
+"""Number of rows per chunk: temporary arrays stay in cache, and small enough for the allocator to reuse them."""
 MARGIN = 2.0**-46
-"""Relative; far above the 2^-50 by which exp or expm1, rounded correctly, and a handful of operations err."""
+"""Relative error allowed, far above the 2^-50 of exp or expm1, rounded correctly, and a handful of operations."""
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(2**32 - 1)
@@ -179,11 +179,11 @@ def uniform_below(bound: int, halves: Words, random: Randomness) -> NDArray[np.i
 
 """A rarer output counts as one that the blanket lacks: its masses would be subnormal."""
 LOSS_ULPS = 8
-"""Units in the last place to which `log_ratio` is good: at most 4 of them, doubled."""
+"""Relative error of `log_ratio`, in units in the last place: at most 4, doubled."""
 _Cell = tuple[float, float, float]
-"""Ratio under x0, ratio under x1, loss."""
+"""A cell's ratio under x0, ratio under x1, and loss."""
 _Parts = dict[float, list[float]]
-"""Chances under x0 of the outputs left out, by their losses."""
+"""Probabilities under x0 of the outputs left out, by their losses."""
 Chance = tuple[int, int]
 """An exact chance, numerator over denominator."""
 

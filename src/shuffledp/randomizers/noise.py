@@ -23,7 +23,7 @@ from shuffledp.randomizers.wire import PackedBits, pack_integers, possible_integ
 # Numbers of a public range put on a grid: checked, scaled to [0, 1], and rounded at random without bias.
 
 ROUNDING_VARIANCE = 0.25
-"""The most that `round_at_random` adds to a variance, in squared steps."""
+"""Largest increase of a variance by `round_at_random`, in squared steps."""
 
 
 def unit_fractions(records: ArrayLike, low: float, high: float) -> FloatArray:
@@ -108,7 +108,7 @@ REPORT_BITS = 52
 
 
 _FINE = 3.0
-"""From so many steps on, rounding adds 1/12 to a normal variance, up to 5 sigma^2 exp(-2 pi^2 sigma^2) < 1e-75."""
+"""Scale in steps from which on rounding adds 1/12 to a normal variance, up to 5 sigma^2 exp(-2 pi^2 sigma^2)."""
 
 
 class GridNoise(ABC):

@@ -42,7 +42,7 @@ from shuffledp.randomizers.walsh import walsh_hadamard
 from shuffledp.randomizers.wire import PackedBits, checked_reports, pack_integers, possible_integers, unpack_integers
 
 REPORT_BITS = 63
-"""Seed and index together fill one non-negative 64-bit integer."""
+"""Number of bits of seed and index together, which fill one non-negative 64-bit integer."""
 
 
 class SeededFamily(TwoLevelFamily):
@@ -302,7 +302,7 @@ class SeededFamily(TwoLevelFamily):
 # Affine hashes over the field of two elements, drawn with their report in one word, and counted by one transform.
 
 _CHUNK = 1 << 16
-"""Reports at a time: temporaries stay in cache."""
+"""Number of reports per chunk, which keeps temporary arrays in cache."""
 
 
 class AffineHash(NamedTuple):

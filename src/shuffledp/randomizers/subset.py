@@ -177,7 +177,7 @@ class SubsetReports(NamedTuple):
 
 
 _CHUNK_KEYS = 1 << 17
-"""Random keys at a time: temporaries stay in cache."""
+"""Number of random keys per chunk, which keeps temporary arrays in cache."""
 
 
 @dataclass(frozen=True)

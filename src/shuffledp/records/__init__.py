@@ -1,1 +1,1 @@
-"""Records as people hold them: where they come from, whose they are, at which budgets, as codes and numbers."""
+"""The records of people: their sources, their owners and budgets, and their conversion to codes and numbers."""

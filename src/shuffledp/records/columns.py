@@ -28,18 +28,18 @@ _SPARSE = 1 << 12  # places of a look-up table that may stay empty
 
 @dataclass(frozen=True)
 class Recode:
-    """How a record outside the question's domain is mapped, before it is randomized.
+    """Replacement of missing records, and of records outside the question's domain, before they are randomized.
 
-    The mapping is public and the same for everybody, and it touches one record at a time. The mapped record is a
-    record like any other, so the certified guarantee holds unchanged. Leaving such a person out would not do: then who
-    takes part would depend on the records, which no guarantee of this package covers.
+    The mapping is public and the same for everybody, and it touches one record at a time. The mapped record is a record
+    like any other, so the certified guarantee holds unchanged. Leaving such a person out instead would make
+    participation depend on the records, which no guarantee of this package covers.
 
     Parameters
     ----------
     missing_as : hashable, optional
-        What a missing record counts as; None: a missing record is refused.
+        Replacement of a missing record; None: a missing record is refused.
     other : hashable, optional
-        The category that a record outside the categories counts as; None: such a record is refused.
+        The category that replaces a record outside the categories; None: such a record is refused.
     clip : bool
         Whether a number outside the range is moved to the nearer end (a long vector is shortened); else it is refused.
     """
@@ -53,7 +53,10 @@ NO_RECODE = Recode()
 
 
 def read_labels(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Check the public categories: at least two, none missing, none twice (`shuffledp.tables.options`)."""
+    """Return the public categories as a tuple, after checking that there are at least two, none missing and none twice.
+
+    Categories are compared in their one spelling (`shuffledp.tables.options`).
+    """
     if isinstance(categories, str):
         raise InvalidInput(f"categories must be a list of labels, not the text {shown(categories)}")
     labels = tuple(label.item() if isinstance(label, np.generic) else label for label in categories)
@@ -67,19 +70,19 @@ def read_labels(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 
 def check_different(words: Sequence[Hashable], one: str, several: str) -> None:
-    """Refuse names that are one word twice: which of them a row means could not be told.
+    """Refuse names of which two have the same spelling, since a row could not be assigned to one of them.
 
     Parameters
     ----------
     words : sequence
         The names.
     one, several : str
-        What they are.
+        What the names are, in the singular and in the plural.
 
     Raises
     ------
     InvalidInput
-        For the first such two.
+        For the first such pair.
     """
     seen_before: set[Hashable] = set()
     for word in words:
@@ -97,7 +100,7 @@ def check_different(words: Sequence[Hashable], one: str, several: str) -> None:
 def category_codes(
     records: Any, labels: tuple[Hashable, ...], before: int = 0, recode: Recode = NO_RECODE
 ) -> NDArray[np.int64]:
-    """Positions of the records among the labels; the first record that is none of them is named.
+    """Return the index of each record among the labels, shape (n,).
 
     Parameters
     ----------
@@ -106,9 +109,9 @@ def category_codes(
     labels : tuple, length k
         The public categories.
     before : int
-        Rows that came before these, for the row in the error.
+        Number of rows before these, for the row number in an error.
     recode : Recode
-        Which categories missing and unlisted records count as.
+        Replacements of missing and unlisted records.
 
     Raises
     ------
@@ -132,11 +135,11 @@ def category_codes(
 
 
 _JOINING = (";", ",", "|", "/", "\n")
-"""What survey tools put between several answers in one cell."""
+"""Characters with which survey tools separate several answers in one cell."""
 
 
 def _unlisted(entry: object, row: int, labels: tuple[Hashable, ...], parameter: str) -> BadEntry:
-    """Say that a record is missing or none of the categories, and what it may be instead."""
+    """Return the error for a record that is missing or no category, with what it may be instead."""
     if parameter == "other" and _several(str(entry), labels):
         return BadEntry(
             f"the record in row {row} is {VALUE}, several of the categories in one cell, and a frequency counts one a "
@@ -157,19 +160,19 @@ def _unlisted(entry: object, row: int, labels: tuple[Hashable, ...], parameter: 
 
 
 def _several(entry: str, labels: tuple[Hashable, ...]) -> bool:
-    """Whether an entry is two or more of the categories, with a mark of survey tools between them."""
+    """Return whether an entry consists of two or more of the categories, separated as survey tools do."""
     known = {one_spelling(label) for label in labels}
     cut = ([one_spelling(part) for part in entry.split(mark)] for mark in _JOINING)
     return any(len(parts) > 1 and all(part in known for part in parts) for parts in cut)
 
 
 def as_labels(records: Any) -> Any:
-    """Return a column of labels as something that places are looked up in: a list, an array, or text of polars."""
+    """Return a column of labels in a form for look-up: a list, an array, or a polars column of text."""
     return records if _texts(records) or isinstance(records, list | tuple) else as_array(records)
 
 
 def known_codes(column: Any, labels: tuple[Hashable, ...]) -> NDArray[np.int64]:
-    """Return the positions of entries among the labels, -1 for those that are none of them.
+    """Return the index of each entry among the labels, -1 for entries that are none of them, shape (n,).
 
     Parameters
     ----------
@@ -186,27 +189,27 @@ def known_codes(column: Any, labels: tuple[Hashable, ...]) -> NDArray[np.int64]:
 
 
 def _missing_among(column: Any, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether the records of these rows are missing: None, NaN, or empty text."""
+    """Return whether the records of these rows are missing: None, NaN, or empty text."""
     entries = (column[int(row)] for row in rows)
     return np.fromiter((_missing(entry) or str(entry).strip() == "" for entry in entries), np.bool_, rows.size)
 
 
 def _comparable(column: NDArray[Any], labels: tuple[Hashable, ...]) -> bool:
-    """Whether numpy compares these numbers with these labels as exactly as Python would."""
+    """Return whether NumPy compares these numbers with these labels as exactly as Python does."""
     whole = all(isinstance(label, int) and abs(label) < 2**53 for label in labels)
     number = all(isinstance(label, int | float) and abs(label) < 2**53 for label in labels)
     return (whole and column.dtype.kind in "bi") or (number and column.dtype.kind == "f")
 
 
 def _texts(column: Any) -> bool:
-    """Whether this is a polars column of text: then polars looks the labels up itself."""
+    """Return whether a column is a polars column of text, which polars looks up itself."""
     return type(column).__module__.startswith("polars") and str(column.dtype) == "String"
 
 
 def _text_codes(column: pl.Series, labels: tuple[Hashable, ...]) -> NDArray[np.int64]:
-    """Look words up as they stand, and only then in their one spelling.
+    """Return the index of each word among the labels, looked up as written first, and else in its one spelling.
 
-    Nearly all entries of nearly all files are found at once, and cost no more.
+    Nearly all entries of nearly all files are found as written, which is fast.
     """
     import polars as pl
 
@@ -222,7 +225,7 @@ def _text_codes(column: pl.Series, labels: tuple[Hashable, ...]) -> NDArray[np.i
 
 
 def _places(column: pl.Series, names: list[str]) -> NDArray[np.int64]:
-    """Place of each entry among the names, -1 for the others; an empty entry is missing, whatever the names."""
+    """Return the index of each entry among the names, -1 for the others and for empty entries."""
     import polars as pl
 
     found = column.cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int64)
@@ -232,7 +235,7 @@ def _places(column: pl.Series, names: list[str]) -> NDArray[np.int64]:
 
 
 def _number_codes(column: NDArray[Any], labels: tuple[Hashable, ...]) -> NDArray[np.int64]:
-    """Look numbers up: whole ones that lie close together in a table, others by binary search."""
+    """Return the index of each number among the labels: close whole numbers by a table, others by binary search."""
     values = np.asarray(labels)
     low, span = int(values.min()), int(values.max()) - int(values.min()) + 1
     dense = column.dtype.kind in "bi" and values.dtype.kind in "bi" and span <= 4 * values.size + _SPARSE
@@ -271,12 +274,15 @@ def _label_codes(column: Any, labels: tuple[Hashable, ...]) -> NDArray[np.int64]
 
 
 def _spellings(labels: tuple[Hashable, ...]) -> list[str]:
-    """Return the one spelling of each label; of a blank one a text that no entry is, as a blank entry is missing."""
+    """Return the one spelling of each label.
+
+    A blank label gets a text that equals no entry, as blank entries are missing.
+    """
     return [one_spelling(label) or f"\n{place}" for place, label in enumerate(labels)]
 
 
 def bounded_numbers(values: Any, low: float, high: float, recode: Recode = NO_RECODE, before: int = 0) -> FloatArray:
-    """Numbers in the public range; the first missing one and the first one outside are named by their rows.
+    """Return the values as numbers in the public range, shape (n,).
 
     Parameters
     ----------
@@ -285,10 +291,10 @@ def bounded_numbers(values: Any, low: float, high: float, recode: Recode = NO_RE
     low, high : float
         The range.
     recode : Recode
-        `missing_as`: the number that a missing value (None or NaN) counts as. `clip`: whether values are moved into
-        the range.
+        `missing_as`: the number that replaces a missing value (None or NaN). `clip`: whether values are moved into the
+        range.
     before : int
-        Rows that came before these, for the row in the error.
+        Number of rows before these, for the row number in an error.
 
     Raises
     ------
@@ -317,7 +323,7 @@ def bounded_numbers(values: Any, low: float, high: float, recode: Recode = NO_RE
 def bounded_vectors(
     columns: Sequence[Any], dimension: int, kind: str, norm: float, recode: Recode = NO_RECODE, before: int = 0
 ) -> FloatArray:
-    """Vectors within the bound, shape (n, dimension); the first one that is too long is named by its row.
+    """Return vectors within the norm's bound, shape (n, dimension).
 
     Parameters
     ----------
@@ -326,19 +332,19 @@ def bounded_vectors(
     dimension : int
         Length of a vector.
     kind : {"l2", "linf", "l1"}
-        Which norm is bounded.
+        The norm that is bounded.
     norm : float
         The bound.
     recode : Recode
         `missing_as` 0: a missing coordinate counts as 0. `clip`: vectors that are too long are shortened (l1, l2:
         scaled; linf: coordinate by coordinate).
     before : int
-        Rows that came before these, for the row in the error.
+        Number of rows before these, for the row number in an error.
 
     Raises
     ------
     InvalidInput
-        For the first vector that is too long or not finite, or if the columns are not the vectors'.
+        For the first vector that is too long or not finite, or if the number of columns is not the dimension.
     """
     table = _floats(columns[0], "vector", before) if len(columns) == 1 else None
     if table is None or table.ndim == 1:
@@ -384,7 +390,7 @@ def _floats(values: Any, what: str, before: int) -> FloatArray:
 
 
 def _filled(numbers: FloatArray, missing: NDArray[np.bool_], recode: Recode, what: str, before: int) -> FloatArray:
-    """Put the number for missing ones in, or refuse the first."""
+    """Return the numbers with missing ones replaced, or refuse the first missing one."""
     if recode.missing_as is None:
         row = int(np.argmax(missing.any(axis=1) if missing.ndim == 2 else missing))
         raise InvalidInput(
@@ -394,7 +400,10 @@ def _filled(numbers: FloatArray, missing: NDArray[np.bool_], recode: Recode, wha
 
 
 def as_floats(column: NDArray[Any], name: str, before: int = 0) -> FloatArray:
-    """Numbers, NaN where an entry is missing (None, NaN or empty text); the first that is no number is named."""
+    """Return a column as floats, NaN where an entry is missing (None, NaN or empty text).
+
+    Refuse the first non-number.
+    """
     if column.dtype.kind not in "OUS":
         return np.asarray(column, dtype=np.float64)
     out = np.empty(len(column))
@@ -413,7 +422,7 @@ def as_floats(column: NDArray[Any], name: str, before: int = 0) -> FloatArray:
 
 
 def as_array(values: Any) -> NDArray[Any]:
-    """One entry per user, whatever the column is."""
+    """Return any kind of column as an array with one entry per user."""
     try:
         return np.asarray(values)
     except ValueError:
@@ -425,16 +434,16 @@ def _missing(label: object) -> bool:
 
 
 def read_words(column: Any, before: int, recode: Recode) -> pl.Series:
-    """Return the records as words, a missing one as the word it counts as.
+    """Return the records as words in their one spelling, missing ones replaced.
 
     Parameters
     ----------
     column : sequence, array or polars Series, length n
         One entry per user.
     before : int
-        Rows that came before these, for the row in the error.
+        Number of rows before these, for the row number in an error.
     recode : Recode
-        `missing_as`: the word that a missing record counts as.
+        `missing_as`: the word that replaces a missing record.
 
     Raises
     ------
@@ -461,15 +470,15 @@ def word_symbols(
     Parameters
     ----------
     words : polars Series of text, length n
-        None of them missing.
+        The words, none of them missing.
     domain : WordItems
-        The words that there are.
+        The possible words.
     before : int
-        Rows that came before these, for the row in the error.
+        Number of rows before these, for the row number in an error.
     cut : bool
-        Whether a longer word is cut after the most characters there may be.
+        Whether a longer word is cut after the largest number of characters.
     other : hashable, optional
-        The word that one outside the domain counts as; None: it is refused.
+        The word that replaces one outside the domain; None: it is refused.
 
     Raises
     ------

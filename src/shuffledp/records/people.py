@@ -1,4 +1,4 @@
-"""Who takes part: budgets counted, and rows told apart from people, before a record is read."""
+"""The people who take part: budgets are counted, and rows assigned to owners, before a record is read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # and never up.
 
 LOWEST, HIGHEST = -10, 9
-"""Exponents of the lowest and of the highest octave; the largest budget is 700."""
+"""Exponents of the lowest and of the highest octave of the grid of budgets; the largest budget is 700."""
 
 
 _OCTAVES = HIGHEST - LOWEST + 1
@@ -39,7 +39,7 @@ _MOST = 1 << 20
 
 
 def checked_levels(levels: object) -> int:
-    """Return the number of levels asked for.
+    """Return the number of levels of the grid of budgets, after checking it.
 
     Raises
     ------
@@ -54,12 +54,12 @@ def checked_levels(levels: object) -> int:
 
 
 def steps_of(levels: int) -> int:
-    """Return into how many steps each octave is cut: the largest power of two with which the grid has `levels` values.
+    """Return the number of steps per octave: the largest power of two with which the grid has at most `levels` values.
 
     Parameters
     ----------
     levels : int
-        Most values of the grid, at least 21.
+        Largest number of values of the grid, at least 21.
 
     Examples
     --------
@@ -70,19 +70,19 @@ def steps_of(levels: int) -> int:
 
 
 def rounded_down(epsilons: FloatArray, levels: int) -> FloatArray:
-    """Round budgets down to the grid.
+    """Return budgets rounded down to the grid.
 
     Parameters
     ----------
     epsilons : ndarray, shape (n,)
         Budgets, nats, in [0, 700].
     levels : int
-        Most values of the grid, at least 21.
+        Largest number of values of the grid, at least 21.
 
     Returns
     -------
     ndarray, shape (n,)
-        Each at most the budget, and from 2^-10 on at least 1 - 1/steps of it.
+        Each at most the budget and, for budgets of at least 2^-10, at least 1 - 1/steps of it.
 
     Examples
     --------
@@ -95,23 +95,23 @@ def rounded_down(epsilons: FloatArray, levels: int) -> FloatArray:
 
 
 _MERGE = 1 << 22
-"""Different budgets gathered before they are merged: memory is a few times that."""
+"""Number of different budgets gathered before they are merged; memory is a few times that."""
 
 
 NOTHING = Batch({}, 0, 0)
-"""No row: all that one budget for everybody is read from."""
+"""A batch without rows, from which one budget for everybody can be read."""
 
 
 @dataclass(frozen=True)
 class RowBudgets:
-    """Where the budget of each row comes from.
+    """The source of each row's budget: a constant, or a column of budgets or of words that stand for budgets.
 
     Parameters
     ----------
     epsilon0 : float or str
         One local budget for all (nats, 0 to 700), or the name of a column.
     consent : mapping of str to float, optional
-        What each word of that column stands for, such as ``{"strict": 0.1, "open": 1.0}``; without it the column
+        The budget of each word in that column, such as ``{"strict": 0.1, "open": 1.0}``; without it the column
         holds the budgets themselves.
     delta0 : float or str
         Local delta0 of everybody, in [0, 1), or the name of a column.
@@ -119,9 +119,9 @@ class RowBudgets:
         The budget (nats, 0 to 700) of a row whose budget is missing; 0 sends no information. None: such a row is
         refused. The budget must be missing for a reason that has nothing to do with the record.
     levels : int, optional
-        Round each budget of the column down to one of at most so many public values (21 to 2^20), see
-        `shuffledp.records.people`: what is certified is what is drawn with, and nobody gets less privacy than
-        promised. 4096 takes at most 1/128 of a budget away, and all of a budget below 2^-10.
+        Round each budget of the column down to one of at most this number of public values (21 to 2^20), see
+        `shuffledp.records.people`. Certificate and reports use the rounded budgets, so nobody gets less privacy than
+        promised. 4096 lowers a budget by at most 1/128 of it, and budgets below 2^-10 to 0.
 
     Raises
     ------
@@ -170,27 +170,27 @@ class RowBudgets:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Columns of numbers it needs."""
+        """Names of the columns of numbers that are needed."""
         own = self.epsilon0 if isinstance(self.epsilon0, str) and self.consent is None else None
         return tuple(column for column in (own, self.delta0) if isinstance(column, str))
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Columns of words it needs."""
+        """Names of the columns of words that are needed."""
         return (self.epsilon0,) if isinstance(self.epsilon0, str) and self.consent is not None else ()
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """Columns whose missing entries it settles, or refuses with the way out."""
+        """Names of the columns whose missing entries this class replaces or refuses."""
         return (self.epsilon0,) if isinstance(self.epsilon0, str) else ()
 
     def epsilons(self, batch: Batch) -> FloatArray:
-        """Local budgets of a batch, shape () or (rows,); a bad entry is named with its row.
+        """Return the local budgets (nats) of a batch, shape () or (rows,).
 
         Raises
         ------
         InvalidInput
-            If an entry is no budget, or a word that `consent` does not explain.
+            If an entry is no budget, or a word that `consent` does not explain; the message names the row.
         """
         if not isinstance(self.epsilon0, str):
             return np.asarray(self.epsilon0, dtype=np.float64)
@@ -199,13 +199,16 @@ class RowBudgets:
         return self._checked(batch.numbers(self.epsilon0), batch.before)
 
     def explained(self, error: InvalidInput) -> InvalidInput:
-        """Add to an error about the column of budgets that words need to be explained."""
+        """Return an error about the column of budgets with the advice to explain words by `consent`.
+
+        Others unchanged.
+        """
         if self.consent is not None or error.parameter != self.epsilon0:
             return error
         return error.and_then("; if words stand for budgets, say what each stands for with `consent`")
 
     def deltas(self, batch: Batch) -> FloatArray:
-        """Local delta0 of a batch, shape () or (rows,)."""
+        """Return the local delta0 of a batch, shape () or (rows,)."""
         if isinstance(self.delta0, str):
             return batch.numbers(self.delta0)
         return np.asarray(self.delta0, dtype=np.float64)
@@ -259,14 +262,14 @@ MOST_GROUPS = 1000
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups whose names are public, and so is who belongs to which.
+    """Public groups, and the column that assigns each row to one of them.
 
     Parameters
     ----------
     column : str
         The column with each row's group.
     names : tuple of hashable
-        The groups, at least one, known beforehand.
+        Names of the groups, at least one, known beforehand.
 
     Raises
     ------
@@ -286,7 +289,7 @@ class Groups:
         check_different(self.names, "group", "groups")
 
     def codes(self, batch: Batch) -> NDArray[np.int64]:
-        """Return the place of each row's group, shape (rows,).
+        """Return the index of each row's group, shape (rows,).
 
         Raises
         ------
@@ -319,14 +322,14 @@ RowsPerPerson = int | Literal["refuse", "one"]
 
 @dataclass(frozen=True)
 class Owned:
-    """What the rows say about people.
+    """The number of owners of the rows, and which rows are used.
 
     Parameters
     ----------
     people : int
-        Different owners.
+        Number of different owners.
     group_size : int
-        Most rows of one owner that are used, as the caller stated it.
+        Largest number of used rows of one owner, as the caller stated it.
     used : ndarray of bool, shape (rows,), optional
         Which rows are used; None: all.
     """
@@ -337,18 +340,18 @@ class Owned:
 
 
 class Owners:
-    """Counts the rows of each person, in one pass over the person column alone.
+    """A count of the rows of each person, from one pass over the person column alone.
 
     Parameters
     ----------
     person : Person
         The person column.
     rows_per_person : {"refuse", "one"} or int
-        "refuse": people with several rows are an error, which says how many they are. "one": one row of each is used,
-        chosen by `random` without looking at any other column. A number K: every row is used, whoever owns more than K
-        is an error, and the guarantee must be for groups of K rows.
+        "refuse": people with several rows are an error, which states their number. "one": one row of each is used,
+        chosen by `random` without looking at any other column. A number K: every row is used, an owner of more than K
+        rows is an error, and the guarantee must be for groups of K rows.
     random : Randomness
-        For "one".
+        Source of the choice for "one".
 
     Raises
     ------
@@ -375,7 +378,7 @@ class Owners:
         return self.rule not in ("one", "refuse", 1)
 
     def add(self, batch: Batch, epsilons: FloatArray, deltas: FloatArray) -> None:
-        """Take the person column of more rows.
+        """Add the person column of further rows.
 
         Parameters
         ----------
@@ -396,7 +399,7 @@ class Owners:
             self._draws.append(self._random.words(people.size))
 
     def settle(self) -> Owned:
-        """Apply the rule to all rows taken.
+        """Apply the rule to all rows that were added, and return the number of owners and the rows to use.
 
         Raises
         ------
@@ -418,12 +421,12 @@ class Owners:
         return Owned(counts.size, most, None)
 
     def one_budget(self) -> None:
-        """Refuse people whose rows have several budgets: nothing is proved for them (docs/theorems/situations.md).
+        """Refuse people whose rows have several budgets, for whom nothing is proved (docs/theorems/situations.md).
 
         Raises
         ------
         InvalidInput
-            If somebody's rows have more than one.
+            If the rows of a person have more than one budget.
         """
         people, each = _different(np.concatenate(self._people), np.concatenate(self._marks))
         several = int((each > 1).sum())
@@ -432,14 +435,14 @@ class Owners:
             raise InvalidInput(several_budgets(several, people) + way_out)
 
     def per_group(self, codes: NDArray[np.int64], groups: int) -> list[int]:
-        """Count the people of each group of rows.
+        """Return the number of people in each group of rows.
 
         Parameters
         ----------
         codes : ndarray of int64, shape (rows,)
-            Each row's group.
+            Index of each row's group.
         groups : int
-            How many there are.
+            Number of groups.
 
         Raises
         ------
@@ -457,12 +460,15 @@ class Owners:
         return [np.unique(people[codes == place]).size for place in range(groups)]
 
     def mark(self, used: NDArray[np.bool_] | None = None) -> int:
-        """Return what the marks of the rows that are used add up to, modulo 2^64, see `row_marks`."""
+        """Return the sum, modulo 2^64, of the marks of the used rows, see `row_marks`."""
         marks = np.concatenate(self._marks)
         return int(np.sum(marks if used is None else marks[used]))
 
     def _chosen(self, people: Words) -> Owned:
-        """Use the row of each person whose random key is smallest; equal keys (chance n^2 2^-65) go by place."""
+        """Return the choice of one row of each person: the row whose random key is smallest.
+
+        Equal keys (probability n^2 2^-65) are ordered by position.
+        """
         order = np.lexsort((np.concatenate(self._draws), people))
         chosen = order[_starts(people[order])]
         used = np.zeros(people.size, dtype=np.bool_)
@@ -471,7 +477,7 @@ class Owners:
 
 
 def row_marks(people: Words, epsilons: FloatArray, deltas: FloatArray) -> Words:
-    """Return a mark of each row, a word of 64 bits of its person and budget; their sum tells tables apart.
+    """Return a mark of each row, a 64-bit hash of its person and budget; a sum of marks identifies a table.
 
     Parameters
     ----------
@@ -487,19 +493,19 @@ def row_marks(people: Words, epsilons: FloatArray, deltas: FloatArray) -> Words:
 
 
 def _starts(ascending: Words) -> NDArray[np.int64]:
-    """Return where runs of equal keys begin."""
+    """Return the indices at which runs of equal keys begin."""
     first = np.ones(ascending.size, dtype=np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
     return np.flatnonzero(first)
 
 
 def _runs(ascending: Words) -> NDArray[np.int64]:
-    """Return how long the runs of equal keys are."""
+    """Return the lengths of the runs of equal keys."""
     return np.diff(_starts(ascending), append=ascending.size)
 
 
 def _different(people: Words, things: NDArray[Any]) -> tuple[int, NDArray[np.int64]]:
-    """Return how many people there are, and how many different things the rows of each have."""
+    """Return the number of people, and the number of different values among the rows of each."""
     order = np.lexsort((things, people))
     people, things = people[order], things[order]
     starts = _starts(people)
@@ -509,12 +515,12 @@ def _different(people: Words, things: NDArray[Any]) -> tuple[int, NDArray[np.int
 
 
 def several_budgets(several: int, people: int) -> str:
-    """Say how many people have rows of several budgets, and what would do.
+    """Return words for the number of people with rows of several budgets, and for what would resolve it.
 
     Parameters
     ----------
     several, people : int
-        How many of them, and how many people there are.
+        Number of such people, and of all people.
     """
     return (
         f"{several:,} of {people:,} people have rows of different budgets, and a guarantee for rows of one budget is "
@@ -523,14 +529,14 @@ def several_budgets(several: int, people: int) -> str:
 
 
 def several_rows(above: int, people: int, largest: int, most: int) -> str:
-    """Say how many people own more rows than the rule allows, and what would allow them.
+    """Return words for the number of people who own more rows than the rule allows, and for what would allow them.
 
     Parameters
     ----------
     above, people : int
-        How many own too many rows, and how many people there are.
+        Number of people who own too many rows, and of all people.
     largest, most : int
-        Rows of one person: the most there are, and the most that the rule allows.
+        Number of rows of one person: the largest found, and the largest allowed.
     """
     verb = "owns" if above == 1 else "own"
     several = "several rows" if most == 1 else f"more than {most} rows"
@@ -541,7 +547,7 @@ def several_rows(above: int, people: int, largest: int, most: int) -> str:
 
 
 def checked_rule(rows_per_person: object) -> RowsPerPerson:
-    """Read what happens to people with several rows.
+    """Return the rule for people with several rows, after checking it; a number may be given as a text.
 
     Raises
     ------
@@ -563,28 +569,28 @@ def checked_rule(rows_per_person: object) -> RowsPerPerson:
 
 @dataclass(frozen=True)
 class Headcount:
-    """Who takes part, known before a record is read.
+    """The people who take part, as counted before a record is read.
 
     Parameters
     ----------
     who : RowBudgets
         Where budgets come from.
     population : Budgets
-        The budgets of the rows that are used, counted.
+        The budgets of the used rows, counted.
     rows : int
-        Rows of the data.
+        Number of rows of the data.
     n : int
-        Headcount: owners where there is a person column, else the rows.
+        Number of people: owners where there is a person column, else rows.
     group_size : int
-        Most rows that one person owns: the guarantee is for that many rows.
+        Largest number of rows of one person: the guarantee is for groups of that many rows.
     used : ndarray of bool, shape (rows,), optional
         Which rows are used; None: all of them.
     person : Person, optional
-        The column that told whose row it is, to be read again with the records.
+        The column with the owner of each row, which is read again with the records.
     mark : int
-        What the marks of the rows that are used add up to, see `row_marks`.
+        Sum of the marks of the used rows, see `row_marks`.
     group : tuple of Groups and int, optional
-        Which of public groups this is.
+        The groups, and the index of the group that these people are.
     """
 
     who: RowBudgets
@@ -599,21 +605,21 @@ class Headcount:
 
     @property
     def told_by(self) -> tuple[str, ...]:
-        """Columns of words that tell whose row it is, and in which group."""
+        """Names of the columns of words with each row's owner and group."""
         person, group = self.person, self.group
         return (*((person.column,) if person else ()), *((group[0].column,) if group else ()))
 
     def used_of(self, batch: Batch) -> NDArray[np.bool_] | None:
-        """Which rows of a batch are used, shape (rows,); None: all of them."""
+        """Return which rows of a batch are used, shape (rows,); None: all of them."""
         return None if self.used is None else self.used[batch.before : batch.before + batch.rows]
 
     def levels(self, batch: Batch) -> NDArray[np.int64] | None:
-        """Level of each used row of a batch, shape (used rows,); None where there is a single level.
+        """Return the level of each used row of a batch, shape (used rows,); None where there is a single level.
 
         Raises
         ------
         InvalidInput
-            If a budget was not there when the budgets were counted.
+            If a row has a budget that did not occur when the budgets were counted.
         """
         if not (self.who.numbers or self.who.texts):
             return None
@@ -636,7 +642,7 @@ class Headcount:
 def count_people(
     source: Source, who: RowBudgets, person: Person | None, rule: RowsPerPerson, random: Randomness
 ) -> Headcount:
-    """Count the budgets, and the rows of each person: the first pass, which reads no record.
+    """Count the budgets, and the rows of each person, in a first pass, which reads no record.
 
     Parameters
     ----------
@@ -645,16 +651,16 @@ def count_people(
     who : RowBudgets
         Where the budget of each row comes from.
     person : Person, optional
-        The column that tells whose row it is; None: each row is taken as a person.
+        The column with the owner of each row; None: each row is taken as a person.
     rule : {"refuse", "one"} or int
-        What happens to people with several rows, see `Owners`.
+        Rule for people with several rows, see `Owners`.
     random : Randomness
-        Chooses one row each, with "one".
+        Source of the choice of one row of each person, with "one".
 
     Raises
     ------
     InvalidInput
-        On a bad budget, an empty person cell, or a person with more rows than allowed.
+        On a budget that is not allowed, an empty person cell, or a person with more rows than allowed.
     """
     counted = BudgetCounter()
     told, missing = ((), ()) if person is None else ((person.column,), person.gaps)
@@ -691,7 +697,7 @@ def count_people(
 
 
 def explained(batches: Iterator[Batch], who: RowBudgets) -> Iterator[Batch]:
-    """Pass batches on; an error about the column of budgets says how words are explained."""
+    """Yield the batches; an error about the column of budgets gets advice on words, see `RowBudgets.explained`."""
     try:
         yield from batches
     except InvalidInput as error:
@@ -699,13 +705,13 @@ def explained(batches: Iterator[Batch], who: RowBudgets) -> Iterator[Batch]:
 
 
 def _everybody(who: RowBudgets, counted: BudgetCounter) -> Headcount:
-    """Every row is used, and is taken as a person."""
+    """Return the headcount for which every row is used and taken as a person."""
     population = counted.budgets()
     return Headcount(who, population, population.n, population.n)
 
 
 def counted_part(epsilons: FloatArray, deltas: FloatArray, rows: int) -> Budgets | None:
-    """Count the budgets of so many rows, shape () or (rows,) each; None without a row."""
+    """Return the budgets of ``rows`` rows (arrays of shape () or (rows,)), counted; None without a row."""
     if rows == 0:
         return None
     if epsilons.ndim == 0 and deltas.ndim == 0:
@@ -714,14 +720,14 @@ def counted_part(epsilons: FloatArray, deltas: FloatArray, rows: int) -> Budgets
 
 
 class BudgetCounter:
-    """Counts of (epsilon0, delta0), merged now and then."""
+    """Counts of each pair (epsilon0, delta0), merged from time to time to limit memory."""
 
     def __init__(self) -> None:
         self._pending = 0
         self._parts: list[Budgets] = []
 
     def add(self, part: Budgets | None) -> None:
-        """Add what `counted_part` has counted."""
+        """Add budgets that `counted_part` has counted."""
         if part is None:
             return
         self._parts.append(part)
@@ -731,7 +737,7 @@ class BudgetCounter:
             self._pending = 0
 
     def budgets(self) -> Budgets:
-        """Return all that were counted."""
+        """Return the budgets of all rows that were added."""
         if len(self._parts) == 1:
             return self._parts[0]
         return Budgets(

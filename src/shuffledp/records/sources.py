@@ -1,4 +1,4 @@
-"""Where records come from: a file, any dataframe, or arrays by name; all are read in batches, and again if need be.
+"""Sources of records: a file, any dataframe, or arrays by name, which can be read in batches several times.
 
 Whose a row is: the word in the person column, and a key of 64 bits for each person.
 """
@@ -29,16 +29,16 @@ from shuffledp.tables.table import no_column
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of the columns that were asked for.
+    """Consecutive rows of the requested columns.
 
     Parameters
     ----------
     columns : mapping of str to column
-        An array, sequence or polars Series each, all of one length.
+        An array, sequence or polars Series for each column, all of one length.
     rows : int
-        That length.
+        Number of rows: that length.
     before : int
-        Rows that came before these.
+        Number of rows before these.
     """
 
     columns: Mapping[str, Any]
@@ -46,33 +46,33 @@ class Batch:
     before: int
 
     def numbers(self, name: str) -> FloatArray:
-        """Return a column as numbers, shape (rows,); a missing one is NaN."""
+        """Return a column as numbers, shape (rows,); a missing entry is NaN."""
         column = self.columns[name]
         if isinstance(column, np.ndarray) and column.dtype == np.float64:
             return column
         return as_floats(as_array(column), name, self.before)
 
     def texts(self, name: str) -> Any:
-        """Return a column of words as it was read."""
+        """Return a column of words as read."""
         return self.columns[name]
 
 
 class Source(Protocol):
-    """Whatever can be read in batches, several times."""
+    """A data set that can be read in batches, several times."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the data in messages."""
         ...
 
     def count(self) -> int:
-        """Return the number of rows, at least 1; no column is read."""
+        """Return the number of rows, at least 1, without reading a column."""
         ...
 
     def batches(
         self, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), gaps: Sequence[str] = ()
     ) -> Iterator[Batch]:
-        """Read the named columns batch by batch.
+        """Yield the named columns batch by batch.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class Source(Protocol):
 
 
 def open_source(data: Any, rows: int = BATCH, options: TableOptions | None = None) -> Source:
-    """Open data for reading.
+    """Return data as a source of batches.
 
     Parameters
     ----------
@@ -98,9 +98,9 @@ def open_source(data: Any, rows: int = BATCH, options: TableOptions | None = Non
         A CSV, TSV or Parquet file; any dataframe (see `shuffledp.tables.Table.of`); or arrays by name, all of one
         length.
     rows : int
-        About how many rows are held at a time, at least 1.
+        Approximate number of rows held at a time, at least 1.
     options : TableOptions, optional
-        How a text file is written, where that is not to be found out.
+        Format of a text file, where it is not to be detected.
 
     Raises
     ------
@@ -118,21 +118,21 @@ def open_source(data: Any, rows: int = BATCH, options: TableOptions | None = Non
 
 
 def watched(source: Source, progress: Progress | None) -> Source:
-    """Return the same source, which tells the share of rows that were read.
+    """Return a source that reports the share of rows that were read.
 
     Parameters
     ----------
     source : Source
         The data.
     progress : callable, optional
-        Takes the share, from 0 to 1; None: nobody listens.
+        Called with the share, from 0 to 1; None: the source itself is returned.
     """
     return source if progress is None else _Watched(source, progress)
 
 
 @dataclass(frozen=True)
 class _Watched:
-    """A source whose reader is told how far it is."""
+    """A source that reports its progress to a callable."""
 
     source: Source
     progress: Progress
@@ -156,14 +156,14 @@ class _Watched:
 
 @dataclass(frozen=True)
 class Rows:
-    """A table, see `shuffledp.tables.Table`."""
+    """The rows of a table as a source, see `shuffledp.tables.Table`."""
 
     table: Table
     rows: int
 
     @property
     def name(self) -> str:
-        """The source's name; see `Source.name`."""
+        """Name of the table; see `Source.name`."""
         return self.table.name
 
     def count(self) -> int:
@@ -173,7 +173,7 @@ class Rows:
     def batches(
         self, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), gaps: Sequence[str] = ()
     ) -> Iterator[Batch]:
-        """See `Source.batches`."""
+        """Yield the table's columns batch by batch; see `Source.batches`."""
         before = 0
         for read in self.table.batches(numbers=numbers, texts=texts, gaps=gaps, rows=self.rows):
             yield Batch({**read.numbers, **read.texts}, read.rows, before)
@@ -182,18 +182,18 @@ class Rows:
 
 @dataclass(frozen=True)
 class Arrays:
-    """Arrays by name, one entry (or row) of each per user."""
+    """Arrays by name as a source, with one entry (or row) of each per user."""
 
     data: Mapping[str, Any]
     rows: int
 
     @property
     def name(self) -> str:
-        """The source's name; see `Source.name`."""
+        """Name of the data in messages; see `Source.name`."""
         return "the data"
 
     def count(self) -> int:
-        """See `Source.count`; the arrays must be of one length."""
+        """Return the common length of the arrays, or refuse different ones; see `Source.count`."""
         lengths: dict[str, int] = {}
         for name, column in self.data.items():
             try:
@@ -211,7 +211,7 @@ class Arrays:
     def batches(
         self, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), gaps: Sequence[str] = ()
     ) -> Iterator[Batch]:
-        """See `Source.batches`; records are handed over as they are, and looked at where they are mapped."""
+        """Yield slices of the arrays, unchecked: records are checked where they are mapped. See `Source.batches`."""
         del gaps  # whoever reads an entry of an array says what is missing
         n = self.count()
         wanted: dict[str, Any] = {}
@@ -231,7 +231,7 @@ class Arrays:
 
 
 def _sliceable(column: Any) -> Any:
-    """Return a column that can be cut into pieces; a pandas Series is cut by place, not by label."""
+    """Return a column that can be sliced by position; a pandas Series would be sliced by label."""
     return column.to_numpy() if hasattr(column, "iloc") else column
 
 
@@ -247,25 +247,25 @@ Result = TypeVar("Result")
 
 
 def workers() -> int:
-    """Return how many threads are worth starting: one a core that this process may use, at most 8."""
+    """Return the number of threads worth starting: one per core that this process may use, at most 8."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(_MOST_THREADS, cores)
 
 
 def in_order(job: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """Apply a job to each item, several at a time; results, and the first error, come in the order of the items.
+    """Apply a function to each item in threads; yield results, and raise the first error, in the order of the items.
 
     Parameters
     ----------
     job : callable
-        Takes an item; runs in a thread.
+        Function of an item that runs in a thread.
     items : iterable
-        Read as the results are asked for, at most twice the number of threads ahead.
+        Read as the results are consumed, at most twice the number of threads ahead.
 
     Yields
     ------
     object
-        What the job returned.
+        The result of `job` for each item.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def in_order(job: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[R
 
 
 _SEED = secrets.randbits(64)
-"""Of the keys of persons, which live as long as this process."""
+"""Secret seed of the keys of persons, drawn anew in every process."""
 
 
 MissingPerson = Literal["refuse", "own"]
@@ -304,15 +304,15 @@ MissingPerson = Literal["refuse", "own"]
 
 @dataclass(frozen=True)
 class Person:
-    """The column that tells whose row it is.
+    """The column with the owner of each row.
 
     Parameters
     ----------
     column : str
-        Its name; its entries are compared as words, see `shuffledp.tables.options`.
+        Name of the column; its entries are compared as words, see `shuffledp.tables.options`.
     missing : {"refuse", "own"}
-        A row without an entry is refused, or is the only row of a person of its own. The second is true only if
-        different such rows are of different people, who have no other row; nothing can check that.
+        "refuse": a row without an entry is an error. "own": it is the only row of a person of its own; this is valid
+        only if different such rows are of different people, who have no other row, which cannot be checked.
     """
 
     column: str
@@ -320,11 +320,11 @@ class Person:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """The column, if its entries may be missing."""
+        """The column's name, if its entries may be missing."""
         return (self.column,) if self.missing == "own" else ()
 
     def keys(self, batch: Batch) -> Words:
-        """Return a key of 64 bits for each row's person, shape (rows,).
+        """Return a 64-bit key of each row's person, shape (rows,).
 
         Raises
         ------
@@ -341,21 +341,21 @@ class Person:
 
 
 def person_words(names: Any, column: str, before: int = 0) -> pl.Series:
-    """Return whose row each is, as words in their one spelling.
+    """Return the owner of each row as a word in its one spelling.
 
     Parameters
     ----------
     names : sequence, array or polars Series, length n
-        As they are in the table.
+        Entries of the person column, as in the table.
     column : str
-        The person column, for the message.
+        Name of the person column, for the message.
     before : int
-        Rows that came before these.
+        Number of rows before these.
 
     Raises
     ------
     InvalidInput
-        If an entry is empty, or a word for nothing.
+        If an entry is empty, or a word such as "NA" for a missing entry.
     """
     words = spelled(names)
     empty = unnamed(words)
@@ -371,5 +371,5 @@ def person_words(names: Any, column: str, before: int = 0) -> pl.Series:
 
 
 def unnamed(words: pl.Series) -> pl.Series:
-    """Return of each entry of a person column, in its one spelling, whether it names nobody."""
+    """Return, for each entry of a person column in its one spelling, whether it names nobody."""
     return (words.is_null() | words.str.to_lowercase().is_in(MISSING)).fill_null(True)

@@ -1,1 +1,1 @@
-"""From records to a release: a question is asked, reports are randomized and counted, and an estimate is released."""
+"""From records to a release: reports are randomized and tallied, and an estimate leaves together with its guarantee."""

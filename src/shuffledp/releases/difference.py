@@ -1,4 +1,4 @@
-"""The difference between two releases of one question: two waves, or two groups."""
+"""The difference between two releases of one question, such as two waves or two groups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shuffledp.setting import Setting
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of two releases that are compared.
+    """One of the two releases that are compared.
 
     Parameters
     ----------
@@ -31,13 +31,13 @@ class Side:
     n : int
         Number of people.
     spending : Spending
-        What it costs.
+        The privacy cost of the release.
     setting : Setting or None
-        What its guarantee is about; None where that is not told in full.
+        The setting of its guarantee; None where it is not fully known.
     unit : str
         What a record is: "people", "rows", or "reports".
     besides : int
-        Other questions that the same people answered in the same run.
+        Number of other questions that the same people answered in the same run.
     """
 
     question: str
@@ -51,12 +51,12 @@ class Side:
 
     @staticmethod
     def of(release: Release) -> Side:
-        """Take what is needed from a release.
+        """Return the side that a release stands for.
 
         Parameters
         ----------
         release : Release
-            Private.
+            A private release.
 
         Raises
         ------
@@ -72,18 +72,18 @@ class Side:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference(Told):
-    """The second release minus the first, and what both cost together.
+    """The estimate of the second release minus the first, with the joint guarantee of both.
 
     Parameters
     ----------
     before, after : Side
-        The two.
+        The two releases; the difference is `after` minus `before`.
     analysis : Estimate
-        Of the difference of both targets.
+        Estimate of the difference of the two targets.
     disjoint : bool
         Whether nobody is in both.
     epsilon, delta : float
-        Certified central guarantee of both releases together, for everybody in any of them.
+        Certified central guarantee (epsilon in nats) of both releases together, for everybody in any of them.
     """
 
     before: Side
@@ -104,7 +104,7 @@ class Difference(Told):
 
     @property
     def estimate(self) -> float | FloatArray:
-        """The difference, a float, or one number a label."""
+        """The difference: a float, or one number for each label."""
         return _plain(self.analysis.value)
 
     @property
@@ -115,7 +115,7 @@ class Difference(Told):
     def confidence_interval(
         self, level: float = 0.95, *, simultaneous: bool = False
     ) -> tuple[float | FloatArray, float | FloatArray]:
-        """Lower and upper end, each in the shape of `estimate`.
+        """Return the lower and upper end of a confidence interval, each in the shape of `estimate`.
 
         Parameters
         ----------
@@ -132,12 +132,13 @@ def difference(before: Release, after: Release, *, delta: float, disjoint: bool 
     Parameters
     ----------
     before, after : Release
-        Of frequencies, a histogram, a mean or a mean vector; drawn with noise of their own.
+        Of frequencies, a histogram, a mean or a mean vector; drawn with independent noise.
     delta : float
-        Central delta of both together, in (0, 1).
+        Central delta of both releases together, in (0, 1).
     disjoint : bool
-        Whether nobody is in both: then each person is in one, and the larger cost holds for everybody. Otherwise both
-        costs are composed, which holds if both releases were fixed before the first answer was seen. Default False.
+        Whether nobody is in both: then each person is in one of them, and the larger cost holds for everybody.
+        Otherwise both costs are composed, which holds if both releases were fixed before the first answer was seen.
+        Default False.
 
     Raises
     ------
@@ -158,12 +159,12 @@ def difference(before: Release, after: Release, *, delta: float, disjoint: bool 
 
 
 def subtract(before: Side, after: Side, *, delta: float, disjoint: bool) -> Difference:
-    """Subtract the first from the second, see `difference`.
+    """Return the difference `after` minus `before`; see `difference`.
 
     Parameters
     ----------
     before, after : Side
-        The two.
+        The two releases.
     delta, disjoint
         As for `difference`.
 
@@ -194,7 +195,7 @@ def check_question(name: str) -> None:
     Parameters
     ----------
     name : str
-        Of the question.
+        Name of the question.
 
     Raises
     ------

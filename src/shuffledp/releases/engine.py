@@ -1,4 +1,4 @@
-"""Engines: who counts the people and tallies their reports, batch by batch; this process, or many machines."""
+"""Engines, which count the people and tally their reports batch by batch: in this process, or on many machines."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ from shuffledp.setting import Guarantee
 # leaves unless both agree.
 
 MOST_LEVELS = 4096
-"""Up to so many levels the rows of each are counted; beyond, one sum tells whether they agree."""
+"""Largest number of levels whose rows are counted one by one; beyond it a single checksum is compared."""
 
 
 def expected_levels(budgets: Budgets) -> Words:
-    """Return what `level_counts` of all rows of a population add up to."""
+    """Return the sum of `level_counts` over all rows of a population."""
     return _folded(budgets.counts.astype(np.uint64))
 
 
 def level_counts(budgets: Budgets, at: NDArray[np.int64] | None, rows: int) -> Words:
-    """Return the rows of each level, or of more than 4,096 levels the sum of their keys modulo 2^64.
+    """Return the number of rows of each level or, for more than 4,096 levels, the sum of their keys modulo 2^64.
 
     Parameters
     ----------
     budgets : Budgets
         The population.
     at : ndarray of int64, shape (rows,), optional
-        Level of each row; None: there is one.
+        Level of each row; None if there is only one level.
     rows : int
-        How many there are.
+        Number of rows.
     """
     if at is None:
         return np.array([rows], dtype=np.uint64)
@@ -78,7 +78,7 @@ def _folded(counts: Words) -> Words:
 
 
 class Told:
-    """What a batch tells about whose rows they are; read once, however many groups there are.
+    """The persons and groups of a batch's rows, computed once for any number of groups.
 
     Parameters
     ----------
@@ -92,25 +92,25 @@ class Told:
         self._codes: dict[int, NDArray[np.int64]] = {}
 
     def keys(self, person: Person) -> Words:
-        """Return the key of each row's person, see `Person.keys`."""
+        """Return the key of each row's person, shape (rows,); see `Person.keys`."""
         if person not in self._keys:
             self._keys[person] = person.keys(self.batch)
         return self._keys[person]
 
     def codes(self, groups: Groups) -> NDArray[np.int64]:
-        """Return the place of each row's group."""
+        """Return the index of each row's group, shape (rows,)."""
         if id(groups) not in self._codes:
             self._codes[id(groups)] = groups.codes(self.batch)
         return self._codes[id(groups)]
 
 
 class Drawn:
-    """Whose reports were drawn so far, of the people that a certificate is about.
+    """A record of whose reports were drawn so far, to compare with the people that a certificate covers.
 
     Parameters
     ----------
     people : Headcount
-        As they were counted before a record was read.
+        The people as counted before any record was read.
     """
 
     def __init__(self, people: Headcount) -> None:
@@ -120,7 +120,7 @@ class Drawn:
         self._moved = False
 
     def add(self, told: Told, levels: NDArray[np.int64] | None, used: NDArray[np.bool_] | None) -> None:
-        """Take the rows of a batch that are used.
+        """Add the used rows of a batch.
 
         Parameters
         ----------
@@ -151,23 +151,23 @@ class Drawn:
             self._mark = (self._mark + int(np.sum(marks))) % 2**64
 
     def merge(self, other: Drawn) -> None:
-        """Add what was drawn elsewhere, of the same people."""
+        """Add what another thread or machine has drawn from the same people."""
         self._levels = self._levels + other._levels
         self._mark = (self._mark + other._mark) % 2**64
         self._moved |= other._moved
 
     def check(self, name: str) -> None:
-        """Refuse unless the reports are from the people that were counted.
+        """Refuse unless the drawn reports are those of the people that were counted.
 
         Parameters
         ----------
         name : str
-            What the message calls the table.
+            Name of the table in the message.
 
         Raises
         ------
         InvalidInput
-            If levels, groups, or persons with their budgets are others.
+            If levels, groups, or persons with their budgets differ.
         """
         same = np.array_equal(self._levels, expected_levels(self._people.population)) and not self._moved
         if not same or self._mark != self._people.mark:
@@ -175,7 +175,7 @@ class Drawn:
 
 
 def changed(name: str) -> InvalidInput:
-    """Say that a table is another one than it was."""
+    """Return the error for a table that changed between counting its people and reading its records."""
     return InvalidInput(
         f"{name} had other people or budgets when its records were read than when they were counted, so nothing is "
         "released; leave it unchanged until the command ends"
@@ -193,7 +193,7 @@ def count_groups(
     random: Randomness,
     groups: Groups,
 ) -> list[Headcount]:
-    """Count each group's budgets and people: the first pass, which reads no record.
+    """Count each group's budgets and people in a first pass, which reads no record.
 
     Parameters
     ----------
@@ -205,12 +205,12 @@ def count_groups(
     Returns
     -------
     list of Headcount
-        One a group, in order; they share nobody.
+        One for each group, in order; no person is in two groups.
 
     Raises
     ------
     InvalidInput
-        As `count_people`; if a group is empty, or a person has rows in several.
+        As for `count_people`; if a group is empty, or a person has rows in several.
     """
     owners = None if person is None else Owners(person, rule, random)
     told, missing = ((), ()) if person is None else ((person.column,), person.gaps)
@@ -259,20 +259,20 @@ def count_groups(
 
 @dataclass(frozen=True)
 class Part:
-    """One question of a run, ready to be asked.
+    """One question of a run, with everything needed to draw its reports.
 
     Parameters
     ----------
     question : Question
-        What is asked.
+        The question.
     columns : tuple of str
         Columns of the records.
     recode : Recode
-        What missing records and those outside the domain count as.
+        How missing records and those outside the domain are replaced.
     task : Task
         Randomizer, budgets, view and weights.
     people : Headcount
-        Whom it is asked.
+        The people who answer.
     """
 
     question: Question
@@ -282,7 +282,7 @@ class Part:
     people: Headcount
 
     def records(self, batch: Batch) -> NDArray[Any]:
-        """Turn the rows of a batch into what the randomizer takes.
+        """Return the rows of a batch as input of the randomizer.
 
         Raises
         ------
@@ -292,10 +292,10 @@ class Part:
         return self.question.records([batch.columns[name] for name in self.columns], self.recode, batch.before)
 
     def draw(self, records: NDArray[Any], levels: NDArray[np.int64] | None, tally: Tally, random: Randomness) -> None:
-        """Randomize records, each under the budget of its level (None: there is one), and count the reports.
+        """Randomize records, each under the budget of its level, and add the reports to the tally.
 
-        Where levels are few, those of one level are drawn at once: a number instead of a column of budgets. A tally
-        does not depend on the order in which reports are added (`Tally`).
+        ``levels`` is None where there is one level. Where levels are few, the records of one level are drawn at once,
+        with a number instead of a column of budgets: a tally does not depend on the order of the reports (`Tally`).
         """
         epsilons, deltas = self.task.budgets.epsilons, self.task.budgets.deltas
 
@@ -320,15 +320,15 @@ class Prepared:
     Parameters
     ----------
     part : Part
-        What is asked, of whom.
+        The question and the people who answer it.
     guarantee : Guarantee
-        What the release will cost.
+        The guarantee that the release will have.
     mechanism : str
         The randomizer's name among the question's.
     again : callable
-        Certifies the same question of other people, or with another mechanism.
+        Function of a `Headcount` and a mechanism's name that certifies the same question for them.
     unit : {"people", "rows"}
-        What a row is taken for: with a person column it is known whose it is.
+        "people" if a person column says whose each row is; "rows" if each row is taken as a person.
     """
 
     part: Part
@@ -344,7 +344,7 @@ def collect(
     random: Randomness,
     progress: Progress | None = None,
 ) -> list[Tally]:
-    """Read the records once, randomize each for every question under its own budget, and count the reports.
+    """Read the records once, randomize each for every question under its own budget, and tally the reports.
 
     A tally is a function of the multiset of reports (with their levels, where levels are seen), so it does not matter
     which thread draws which report, and no permutation is needed.
@@ -357,20 +357,20 @@ def collect(
     source : Source
         The data.
     random : Randomness
-        Source of the noise. If it is private, batches are drawn in threads, each with a source of its own.
+        Source of the noise. If it is private, batches are drawn in threads, each with an independent source.
     progress : callable, optional
         Called with the share of rows that were read, from 0 to 1.
 
     Returns
     -------
     list of Tally
-        Of all reports, one a question.
+        The tally of all reports, for each question.
 
     Raises
     ------
     InvalidInput
-        For the first bad row; if the data changed since the first pass, or a column is asked for as words and as
-        numbers.
+        For the first row that cannot be used; if the data changed since the first pass, or a column is needed both as
+        words and as numbers.
     """
     people = parts[0].people
     wanted = columns_wanted(parts, people.who, people.told_by)
@@ -388,7 +388,7 @@ def collect(
 
 
 class _Share:
-    """What one thread takes: its reports are tallied, and whose they are is counted.
+    """The tallies of one thread, and a record of whose reports they hold.
 
     Parameters
     ----------
@@ -402,7 +402,7 @@ class _Share:
         self.drawn = {id(part.people): Drawn(part.people) for part in parts}
 
     def take(self, batch: Batch, random: Randomness) -> None:
-        """Randomize the records of a batch for every question."""
+        """Randomize the records of a batch for every question, and tally the reports."""
         read: dict[tuple[int, tuple[str, ...]], Any] = {}  # groups share a question, and so its records
         rows: dict[int, tuple[NDArray[np.bool_] | None, NDArray[np.int64] | None]] = {}  # questions share people
         told = Told(batch)
@@ -419,7 +419,7 @@ class _Share:
                 part.draw(records, levels, tally, random)
 
     def merge(self, other: _Share) -> None:
-        """Add what another thread took."""
+        """Add the tallies of another thread."""
         for mine, theirs in zip(self.tallies, other.tallies, strict=True):
             mine.merge(theirs)
         for who, drawn in self.drawn.items():
@@ -429,21 +429,23 @@ class _Share:
 def columns_wanted(
     parts: Sequence[Part], who: RowBudgets | None, told: tuple[str, ...] = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Return the columns to read, by kind; an entry that is missing is settled, or refused, where it becomes a record.
+    """Return the columns to read, by kind ("texts", "numbers").
+
+    Missing entries are replaced or refused later, where a column is converted to records.
 
     Parameters
     ----------
     parts : sequence of Part
         The questions.
     who : RowBudgets, optional
-        Where budgets come from; None: the columns of the records alone.
+        Where budgets come from; None: only the columns of the records are returned.
     told : tuple of str
-        Columns of words that tell whose row it is.
+        Columns of words that identify persons and groups.
 
     Raises
     ------
     InvalidInput
-        If a column is asked for as words and as numbers.
+        If a column is needed both as words and as numbers.
     """
     kinds: dict[str, list[str]] = {"numbers": [], "texts": []}
     for part in parts:
@@ -461,15 +463,15 @@ def columns_wanted(
 
 
 _WORTH = 1 << 12
-"""Rows a level from which on it pays to draw each level by itself."""
+"""Number of rows per level from which drawing each level separately is faster."""
 
 
 _ONE_BATCH = 1 << 19
-"""Rows up to which a second thread would have nothing to do."""
+"""Number of rows up to which a second thread would have nothing to do."""
 
 
 def _counted(batches: Iterator[Batch], rows: int, name: str, progress: Progress | None) -> Iterator[Batch]:
-    """Pass batches on, tell how far they are, and refuse data that changed their length."""
+    """Yield the batches and report progress; refuse data whose number of rows has changed."""
     read = 0
     for batch in batches:
         read += batch.rows
@@ -485,7 +487,7 @@ def _counted(batches: Iterator[Batch], rows: int, name: str, progress: Progress 
 
 
 def _in_threads(batches: Iterator[Batch], parts: Sequence[Part], random: Randomness, several: int) -> _Share:
-    """Share the batches among threads; of several errors the one of the first batch is raised."""
+    """Draw the batches in threads and return their joint share; of several errors that of the first batch is raised."""
     lock, failures = threading.Lock(), dict[int, Exception]()
     numbered = enumerate(batches)
 
@@ -525,7 +527,7 @@ def _in_threads(batches: Iterator[Batch], parts: Sequence[Part], random: Randomn
 
 
 class Engine(ABC):
-    """Counts people, and tallies their reports, wherever the records are."""
+    """Base of the engines, which count people and tally their reports where the records are."""
 
     @abstractmethod
     def people(
@@ -536,23 +538,23 @@ class Engine(ABC):
         random: Randomness,
         progress: Progress | None = None,
     ) -> Headcount:
-        """Count the budgets, and the rows of each person; no record is read.
+        """Count the budgets, and the rows of each person, without reading a record.
 
         Parameters
         ----------
         who : RowBudgets
             Where the budget of each row comes from.
         person, rule
-            As `People.person` and the rule beside it.
+            As the two entries of `People.whose`.
         random : Randomness
-            Chooses one row of each person, where that is asked for.
+            Source for choosing one row of each person, where that is the rule.
         progress : callable, optional
-            Called with the share of rows that were read, from 0 to 1, if the engine can tell.
+            Called with the share of rows that were read, from 0 to 1, if the engine knows it.
 
         Raises
         ------
         InvalidInput
-            On a bad budget, an empty person cell, or a person with more rows than allowed.
+            On a budget that is not allowed, an empty person cell, or a person with more rows than allowed.
         """
 
     def groups(
@@ -564,19 +566,19 @@ class Engine(ABC):
         groups: Groups,
         progress: Progress | None = None,
     ) -> list[Headcount]:
-        """Count each group's budgets and people; no record is read. An engine that cannot refuses.
+        """Count each group's budgets and people without reading a record; refuse if the engine does not support groups.
 
         Parameters
         ----------
         who, person, rule, random, progress
             As for `people`.
         groups : Groups
-            The groups; they share nobody.
+            The groups; no person may be in two of them.
 
         Raises
         ------
         InvalidInput
-            As `people`; if a group is empty, or the engine cannot tell groups apart.
+            As for `people`; if a group is empty, or the engine does not support groups.
         """
         raise InvalidInput(
             f"groups are not offered by {type(self).__name__}; ask each group by itself, and let a ledger know that "
@@ -590,32 +592,32 @@ class Engine(ABC):
         random: Randomness,
         progress: Progress | None = None,
     ) -> list[Tally]:
-        """Read the records once, randomize each for every question, and count the reports.
+        """Read the records once, randomize each for every question, and tally the reports.
 
         Parameters
         ----------
         parts : sequence of Part
             The questions, at least one, each with its people, as `people` or `groups` counted them.
         random : Randomness
-            Source of the noise, or, if it is private, the word that every machine is to use such a source of its own.
+            Source of the noise. If it is private, other machines use private sources of their own.
         progress : callable, optional
-            Called with the share of rows that were read, from 0 to 1, if the engine can tell.
+            Called with the share of rows that were read, from 0 to 1, if the engine knows it.
 
         Returns
         -------
         list of Tally
-            Of all reports, one a question.
+            The tally of all reports, for each question.
 
         Raises
         ------
         InvalidInput
-            For bad rows, or if the data changed since the people were counted.
+            For rows that cannot be used, or if the data changed since the people were counted.
         """
 
 
 @dataclass(frozen=True)
 class OneMachine(Engine):
-    """One process that reads a source, batch by batch.
+    """The engine that reads a source batch by batch in this process.
 
     Parameters
     ----------
@@ -633,7 +635,7 @@ class OneMachine(Engine):
         random: Randomness,
         progress: Progress | None = None,
     ) -> Headcount:
-        """See `Engine.people`."""
+        """Implement `Engine.people` in one pass over the source."""
         return count_people(watched(self.source, progress), who, person, rule, random)
 
     def groups(
@@ -645,7 +647,7 @@ class OneMachine(Engine):
         groups: Groups,
         progress: Progress | None = None,
     ) -> list[Headcount]:
-        """See `Engine.groups`."""
+        """Implement `Engine.groups` in one pass over the source."""
         return count_groups(watched(self.source, progress), who, person, rule, random, groups)
 
     def tallies(
@@ -654,5 +656,5 @@ class OneMachine(Engine):
         random: Randomness,
         progress: Progress | None = None,
     ) -> list[Tally]:
-        """See `Engine.tallies`."""
+        """Implement `Engine.tallies` in one pass over the source."""
         return collect(parts, self.source, random, progress)

@@ -1,7 +1,7 @@
-"""The questions as classes of the shape scikit-learn has made familiar: parameters, `fit`, trailing underscores.
+"""The questions as estimator classes in the style of scikit-learn: parameters, `fit`, attributes such as `mean_`.
 
-`fit(X, epsilon0=...)` takes records in memory; `fit_table(table, column, epsilon0=...)` a file or dataframe, in
-batches. What is fitted is a private release: it carries its guarantee, and every `fit` costs that guarantee again.
+`fit(X, epsilon0=...)` takes records in memory; `fit_table(table, column, epsilon0=...)` takes a file or dataframe, in
+batches. The fitted result is a private release with its guarantee, and every `fit` spends that guarantee again.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from shuffledp.releases.wrappers import in_memory
 from shuffledp.setting import Guarantee
 
 _OF_FIT = ("question", "value", "data", "budgets", "person", *OF_GROUPS)
-"""Fields that `fit` fills in, or that the classes do not take."""
+"""Fields that `fit` sets, or that the classes do not accept."""
 
 
 def _options() -> dict[str, Any]:
-    """Return what every class takes by keyword besides the fields of its question, and its default."""
+    """Return the keyword parameters that every class has besides the fields of its question, with their defaults."""
     taken = [each for each in options().values() if each.name not in _OF_FIT]
     found = {each.name: each.default for each in sorted(taken, key=lambda each: each.default is not MISSING)}
     return {name: inspect.Parameter.empty if default is MISSING else default for name, default in found.items()}
 
 
 class QuestionEstimator(Parameters):
-    """Base of the classes; their parameters are the fields of the question, and the options of `release`.
+    """Base of the estimator classes; parameters are the fields of the question and the options of `release`.
 
     Attributes
     ----------
     release_ : Release
-        What was fitted.
+        The release that `fit` made.
     estimate_, standard_error_
         Answer and standard error, see `Release`.
     guarantee_ : Guarantee
-        What was fitted costs this much privacy.
+        The certified guarantee of the release.
     private_ : bool
         False if the noise came from a simulation.
     n_users_ : int
@@ -63,7 +63,7 @@ class QuestionEstimator(Parameters):
     release_: Release
 
     def __init_subclass__(cls) -> None:
-        """Give the class the signature of its question."""
+        """Set the signature of the class from the fields of its question and the options of `release`."""
         keyword = inspect.Parameter.KEYWORD_ONLY
         fields = inspect.signature(cls.ask).parameters.values()
         besides = [inspect.Parameter(name, keyword, default=default) for name, default in _options().items()]
@@ -94,11 +94,11 @@ class QuestionEstimator(Parameters):
         X : array_like, shape (n,) or (n, 1); of vectors shape (n, d)
             The records.
         y : ignored
-            For scikit-learn.
+            Accepted for compatibility with scikit-learn.
         epsilon0, delta0 : float or array_like, shape (n,)
             Local budgets, nats and probability; only Gaussian noise needs a delta0. None with `target_epsilon`.
         person : array_like, shape (n,), optional
-            Whose each record is; without it each is taken as a person's only one.
+            The owner of each record; without it each record is taken as a person's only one.
 
         Returns
         -------
@@ -107,7 +107,7 @@ class QuestionEstimator(Parameters):
         Raises
         ------
         InvalidInput
-            As `release`.
+            As for `release`.
         """
         del y
         records = X if issubclass(self.ask, VectorMean) else one_column(X)
@@ -131,9 +131,10 @@ class QuestionEstimator(Parameters):
         column : str or sequence of str
             The column with the records; one column for each coordinate of a vector.
         epsilon0 : float, str or RowBudgets, optional
-            None with `target_epsilon`. One budget, a column of budgets, or a column of words with their meaning.
+            One budget (nats), the name of a column of budgets, or a column of words with their budgets; None with
+            `target_epsilon`.
         person : str, optional
-            The column that tells whose row it is.
+            The column with the owner of each row.
 
         Returns
         -------
@@ -142,7 +143,7 @@ class QuestionEstimator(Parameters):
         Raises
         ------
         InvalidInput
-            As `release`.
+            As for `release`.
         """
         own = {"value": column, "budgets": epsilon0, "person": person}
         self.release_ = asked_by_keyword(
@@ -157,24 +158,24 @@ class QuestionEstimator(Parameters):
         return {name: getattr(self, name) for name in _options()}
 
     def fitted(self) -> Release:
-        """Return the release.
+        """Return the release that `fit` made.
 
         Raises
         ------
         InvalidInput
-            If there is none yet.
+            If the estimator is not fitted.
         """
         if "release_" not in self.__dict__:
             raise InvalidInput(f"this {type(self).__name__} is not fitted yet; call fit or fit_table first")
         return self.release_
 
     def confidence_interval(self, level: float = 0.95) -> tuple[float | FloatArray, float | FloatArray]:
-        """Both ends of a confidence interval, see `Release.confidence_interval`.
+        """Return both ends of a confidence interval, see `Release.confidence_interval`.
 
         Parameters
         ----------
         level : float
-            In (0, 1).
+            Confidence level, in (0, 1).
         """
         return self.fitted().confidence_interval(level)
 
@@ -190,12 +191,12 @@ class QuestionEstimator(Parameters):
 
     @property
     def guarantee_(self) -> Guarantee:
-        """The certified central guarantee of what was fitted."""
+        """The certified central guarantee of the release."""
         return self.fitted().guarantee
 
     @property
     def private_(self) -> bool:
-        """False if the noise came from a simulation."""
+        """False if the noise came from a simulation, so that nothing is private."""
         return self.fitted().private
 
     @property
@@ -205,7 +206,7 @@ class QuestionEstimator(Parameters):
 
 
 class FrequencyEstimator(QuestionEstimator):
-    """Private frequencies of categories; parameters of `Frequency` and options of `release`.
+    """Estimator of private frequencies of categories, with the parameters of `Frequency` and the options of `release`.
 
     Examples
     --------
@@ -218,12 +219,12 @@ class FrequencyEstimator(QuestionEstimator):
 
     @property
     def frequencies_(self) -> FloatArray:
-        """Unbiased estimates, in the order of the categories."""
+        """Unbiased estimates of the shares, in the order of the categories."""
         return np.asarray(self.estimate_)
 
 
 class MeanEstimator(QuestionEstimator):
-    """Private mean of a number in a known range; parameters of `Mean` and options of `release`.
+    """Estimator of the private mean of a number in a known range, with the parameters of `Mean` and of `release`.
 
     Examples
     --------
@@ -240,7 +241,7 @@ class MeanEstimator(QuestionEstimator):
 
 
 class VarianceEstimator(QuestionEstimator):
-    """Private variance of a number in a known range; parameters of `Variance` and options of `release`.
+    """Estimator of the private variance of a number in a known range, with parameters of `Variance` and of `release`.
 
     Examples
     --------
@@ -257,7 +258,7 @@ class VarianceEstimator(QuestionEstimator):
 
 
 class HistogramEstimator(QuestionEstimator):
-    """Private histogram of a number in a known range; parameters of `Histogram` and options of `release`.
+    """Estimator of a private histogram of a number in a known range, with parameters of `Histogram` and `release`.
 
     Examples
     --------
@@ -270,7 +271,7 @@ class HistogramEstimator(QuestionEstimator):
 
     @property
     def frequencies_(self) -> FloatArray:
-        """Unbiased estimates, bin by bin."""
+        """Unbiased estimates of the bins' shares, shape (bins,)."""
         return np.asarray(self.estimate_)
 
     @property
@@ -282,7 +283,7 @@ class HistogramEstimator(QuestionEstimator):
 
 
 class QuantileEstimator(QuestionEstimator):
-    """Private quantiles of a number in a known range; parameters of `Quantiles` and options of `release`.
+    """Estimator of private quantiles of a number in a known range, with parameters of `Quantiles` and `release`.
 
     Examples
     --------
@@ -295,12 +296,12 @@ class QuantileEstimator(QuestionEstimator):
 
     @property
     def quantiles_(self) -> FloatArray:
-        """The quantiles, in the order of `at`."""
+        """The estimated quantiles, in the order of `at`."""
         return np.asarray(self.estimate_)
 
 
 class VectorMeanEstimator(QuestionEstimator):
-    """Private mean of vectors of bounded norm; parameters of `VectorMean` and options of `release`.
+    """Estimator of the private mean of vectors of bounded norm, with parameters of `VectorMean` and `release`.
 
     Examples
     --------
@@ -312,12 +313,12 @@ class VectorMeanEstimator(QuestionEstimator):
 
     @property
     def mean_(self) -> FloatArray:
-        """Unbiased estimate, shape (dimension,)."""
+        """Unbiased estimate of the mean, shape (dimension,)."""
         return np.asarray(self.estimate_)
 
 
 class FrequentItemsEstimator(QuestionEstimator):
-    """The frequent items among the records; parameters of `FrequentItems` and options of `release`.
+    """Estimator of the frequent items among the records, with parameters of `FrequentItems` and of `release`.
 
     Examples
     --------
@@ -335,12 +336,12 @@ class FrequentItemsEstimator(QuestionEstimator):
 
     @property
     def frequencies_(self) -> FloatArray:
-        """Their shares, unbiased before they were chosen."""
+        """Estimated shares of `items_`, which were unbiased before the items were selected."""
         return np.asarray(self.estimate_)
 
 
 def one_column(X: Any) -> Any:
-    """Return one entry per user; a table of one column is that column."""
+    """Return one entry per user; a table with one column becomes that column."""
     shape = getattr(X, "shape", None)
     if shape is None or len(shape) != 2:
         return X

@@ -1,6 +1,6 @@
-"""The verb with its options by keyword; each form makes `Ask`, `People` and `Terms` of them.
+"""The function `release` and its kin with options by keyword, from which each makes `Ask`, `People` and `Terms`.
 
-The types of the keywords, for those who check types, are those of the fields of the three.
+The static types of the keywords are those of the fields of these three classes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from shuffledp.tables import TableOptions
 
 
 class _Shared(TypedDict, total=False):
-    """What every form takes by keyword, and whose rows they are not; see `People` and `Terms`."""
+    """Keyword options that every function accepts, except the owners of rows; see `People` and `Terms`."""
 
     seen: Seen | None
     delta: Required[float]
@@ -65,13 +65,13 @@ class _Shared(TypedDict, total=False):
 
 
 class RunOptions(_Shared, total=False):
-    """What holds for all questions of a run; `person` names a column."""
+    """Keyword options that hold for all questions of a run; `person` names a column."""
 
     person: str | None
 
 
 class Options(RunOptions, total=False):
-    """The same with what belongs to one question; see `Ask`."""
+    """The keyword options of a run together with those of a single question; see `Ask`."""
 
     mechanism: str | None
     missing_as: Hashable
@@ -80,7 +80,7 @@ class Options(RunOptions, total=False):
 
 
 class InMemory(_Shared, total=False):
-    """The same, of records in memory: `person` is a name for each record, of its owner."""
+    """The keyword options for records in memory: `person` holds the owner of each record."""
 
     mechanism: str | None
     missing_as: Hashable
@@ -173,19 +173,19 @@ def release(asked: Sequence[Ask], people: People, terms: Terms) -> JointRelease 
 
 
 def release(asked: Any, people: Any = None, terms: Terms | None = None, **options: Any) -> Any:
-    """Ask people's records, and release a private estimate with its certified guarantee.
+    """Ask a question about people's records, and release a private estimate with its certified guarantee.
 
-    Two forms: `Ask`, `People` and `Terms`, for one question, several, and public groups; or a question with the same
-    by keyword, for one question.
+    Two forms: `Ask`, `People` and `Terms`, for one question, several, and public groups; or one question, with the
+    fields of these classes as keywords.
 
     Parameters
     ----------
     asked : Ask, sequence of Ask, or Question
         The question with its column, or several; or a question alone, whose column is `value`.
     people : People, or a table
-        Whom; with a question alone the data, as `People.data`.
+        The people who are asked; with a question alone the data, as `People.data`.
     terms : Terms, optional
-        On which terms; not with a question alone.
+        Delta, view, randomness and ledger of the release; not with a question alone.
     **options
         With a question alone: `value` and `delta` (needed), and any other field of `Ask`, `People` and `Terms` but
         groups (`release_by`).
@@ -193,13 +193,14 @@ def release(asked: Any, people: Any = None, terms: Terms | None = None, **option
     Returns
     -------
     Release, GroupedRelease, JointRelease or JointByGroup
-        Of one question a `Release`: a `RangeRelease` for quantiles, an `ItemsRelease` for frequent items; of several
+        For one question a `Release`: a `RangeRelease` for quantiles, an `ItemsRelease` for frequent items; for several
         a `JointRelease`; with groups a `GroupedRelease`, or a `JointByGroup`.
 
     Raises
     ------
     InvalidInput
-        On any bad argument, for the first bad row, counting from 1, and if the ledger's limit has no room.
+        On any argument that is not allowed, for the first row that cannot be used (rows count from 1), and if the
+        ledger's limit has no room.
 
     Examples
     --------
@@ -218,24 +219,24 @@ def release(asked: Any, people: Any = None, terms: Terms | None = None, **option
 
 
 OF_GROUPS = ("by", "groups", "margins")
-"""Fields that say which public groups are asked, and what their answers are weighted to."""
+"""Fields for public groups: their column, their names, and the margins to which answers are weighted."""
 
 
 def asked_by_keyword(
     function: str, question: Any, data: Any, options: Mapping[str, Any], without: Sequence[str] = ("question", "data")
 ) -> Any:
-    """Ask one question with its options by keyword.
+    """Ask one question with its options by keyword, and return its release.
 
     Parameters
     ----------
     function : str
-        The function that was called, for a TypeError.
+        Name of the function that was called, for a TypeError.
     question, data
-        What is asked, and the table.
+        The question, and the table.
     options : mapping
         Fields of `Ask`, `People` and `Terms`; `value` and `delta` are needed.
     without : sequence of str
-        Fields that the function does not take.
+        Fields that the function does not accept.
     """
     ask, people, terms = told_apart(options, function, without)
     if "value" not in ask:
@@ -301,7 +302,7 @@ def release_by(
 def release_together(
     asked: Sequence[Ask], data: Any, *, budgets: float | str | RowBudgets | None = None, **options: Unpack[RunOptions]
 ) -> JointRelease:
-    """Ask several questions of the same people in one pass, each with one report a person.
+    """Ask the same people several questions in one pass, with one report of each person to each question.
 
     Parameters
     ----------
@@ -310,7 +311,7 @@ def release_together(
     data, budgets
         As `People` defines them; they hold for every question.
     **options
-        As for `release`, but for what belongs to one question. `delta` is that of all questions together, too, and so
+        As for `release`, without the fields of `Ask`. `delta` is also that of all questions together, and so
         is the target. The releases are entered together, or none of them is.
 
     Returns
@@ -321,7 +322,7 @@ def release_together(
     Raises
     ------
     InvalidInput
-        As `release`, for any of the questions.
+        As for `release`, for any of the questions.
 
     Examples
     --------

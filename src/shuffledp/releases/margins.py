@@ -1,4 +1,4 @@
-"""Weighting: shares of those who answered are led to public margins of those for whom they stand.
+"""Weighting: estimates for those who answered are adjusted to public margins of the population they represent.
 
 **Groups that are known** (`post_stratified`). Estimates f_s of public groups s, of which each is W_s of the population,
 give sum W_s f_s. Reports of different groups are independent, so the variances add up with W_s^2.
@@ -12,7 +12,7 @@ X have a column for every category, 1 where a cell is in it. Then X'r = t, and b
 
 so the covariance of r is that of f between this matrix and its transpose, up to terms of order 1/n^2.
 
-**Variances hold both errors.** If the n people are a sample with replacement of those for whom they stand, their
+**Variances hold both errors.** If the n people are a sample with replacement of the population they represent, their
 reports are independent draws with chances s_g = q_g + (p_g - q_g) f over the cells, g the level, and dummies are drawn
 by a known law. So the estimate has the covariance
 
@@ -37,7 +37,7 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.estimate import around, chance_of_a_miss
 
 ADD_UP = 1e-6
-"""By so much shares in a file may miss 1: they are rounded."""
+"""Tolerance, for rounding, on the sum of the shares in a file."""
 
 
 _ROUNDS = 1000
@@ -51,14 +51,14 @@ LONGEST = 1 << 20
 
 @dataclass(frozen=True)
 class Margins:
-    """Public margins of the people for whom the answers stand.
+    """Public margins of a population: the share of each category of some variables.
 
     Parameters
     ----------
     shares : mapping of str to mapping of str to float
-        For each variable the share of each of its categories; positive, adding up to 1.
+        For each variable the share of each of its categories; positive, summing to 1.
     people : int or None
-        How many people there are, if the file counts them.
+        Number of people in the population, if the file states counts.
     """
 
     shares: Mapping[str, Mapping[str, float]]
@@ -66,17 +66,17 @@ class Margins:
 
     @classmethod
     def parse(cls, data: bytes) -> Margins:
-        r"""Read a file of margins.
+        r"""Return the margins in a CSV file.
 
         Parameters
         ----------
         data : bytes
-            CSV with the columns variable, category, and people (whole numbers) or share.
+            The file's bytes: CSV with the columns variable, category, and people (whole numbers) or share.
 
         Raises
         ------
         InvalidInput
-            If the file is not as it must be, a cell is empty, or margins do not add up.
+            If the file has another form, a cell is empty, or the shares of a variable do not sum to 1.
 
         Examples
         --------
@@ -131,11 +131,11 @@ class Margins:
         Parameters
         ----------
         variable : str
-            Its name.
+            Name of the variable.
         categories : sequence of str
-            All that were asked for.
+            All categories of the question or of the groups.
         answered : sequence of int, optional
-            How many people of each category answered.
+            Number of people of each category who answered.
 
         Raises
         ------
@@ -160,34 +160,39 @@ class Margins:
         return np.array([known[category] for category in categories])
 
     def check_people(self, answered: int) -> None:
-        """Raise InvalidInput if more people answered than the margins count.
+        """Refuse if more people answered than the margins count.
 
         Parameters
         ----------
         answered : int
-            How many people answered.
+            Number of people who answered.
+
+        Raises
+        ------
+        InvalidInput
+            If `answered` exceeds the number of people in the margins.
         """
         _enough(answered, self.people)
 
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
-    """Weighted shares.
+    """Estimates weighted to the public margins of a population.
 
     Parameters
     ----------
     value : ndarray, shape (k,)
-        Shares of the people for whom the answers stand.
+        Shares (or means) in the population.
     variance : ndarray, shape (k,)
-        Of `value`: noise and sampling, linearised.
+        Variances of `value`: noise and sampling together, linearised.
     answered : int
-        How many people answered.
+        Number of people who answered.
     population : int or None
-        For how many they stand, if that is known.
+        Number of people in the population, if known.
     covariance : ndarray, shape (k, k), or None
-        Where it is known; its diagonal is `variance`.
+        Covariance of `value`, where it is known; its diagonal is `variance`.
     support : tuple of float
-        The range of what is estimated: [0, 1] for shares.
+        The range of the estimated quantity: [0, 1] for shares.
     """
 
     value: FloatArray
@@ -199,11 +204,11 @@ class Weighted:
 
     @property
     def standard_error(self) -> FloatArray:
-        """Root of the variance."""
+        """Square root of the variance, shape (k,)."""
         return np.sqrt(np.maximum(self.variance, 0.0))
 
     def confidence_interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Both ends of normal intervals, in the range, for the people for whom the answers stand.
+        """Return both ends of normal confidence intervals, in the range, for the population.
 
         Parameters
         ----------
@@ -215,7 +220,7 @@ class Weighted:
 
     @property
     def missing(self) -> int | None:
-        """How many of the population did not answer; None where it is not known."""
+        """Number of people of the population who did not answer; None where the population's size is not known."""
         return None if self.population is None else self.population - self.answered
 
 
@@ -226,16 +231,16 @@ def covariance_of_shares(
     shares: FloatArray,
     dummies: FloatArray | None = None,
 ) -> FloatArray:
-    """Return (S): the covariance of estimated shares, noise and sampling together.
+    """Return (S): the covariance of estimated shares, noise and sampling together, shape (k, k).
 
     Parameters
     ----------
     people : sequence of int
-        n_g, people of each level.
+        n_g, number of people at each level.
     own, other : sequence of float
-        p_g and q_g: the chances of a report to be the record's own cell, and any single other one (`krr`).
+        p_g and q_g: the probabilities that a report is the record's own cell, and any single other cell (`krr`).
     shares : ndarray, shape (k,)
-        The cells' shares; estimates are put in [0, 1].
+        The cells' shares; estimates are clipped to [0, 1].
     dummies : ndarray, shape (k, k), optional
         Covariance of the dummies' counts.
     """
@@ -263,18 +268,18 @@ def post_stratified(
     values : sequence of ndarray, shape (k,)
         Shares estimated in each group.
     variances : sequence of ndarray, shape (k,)
-        Of each, noise and sampling.
+        Variances of these estimates, noise and sampling together.
     answered : sequence of int
-        People of each group who answered.
+        Number of people of each group who answered.
     targets : ndarray, shape (groups,)
         Public shares of the groups.
     population : int, optional
-        How many people there are in all groups.
+        Number of people in all groups.
 
     Raises
     ------
     InvalidInput
-        If more answered than there are people.
+        If more people answered than there are.
     """
     _enough(sum(answered), population)
     value = sum(w * np.asarray(v) for w, v in zip(targets, values, strict=True))
@@ -290,32 +295,32 @@ def raked(
     answered: int,
     population: int | None = None,
 ) -> Weighted:
-    """Rake the estimated cells of a table to public margins.
+    """Return the estimated cells of a table raked to public margins.
 
     Parameters
     ----------
     shares : ndarray, shape (k,)
-        Estimated shares of the cells; noise may carry some below 0.
+        Estimated shares of the cells; noise may make some negative.
     covariance : ndarray, shape (k, k)
-        Of them, noise and sampling (`covariance_of_shares`).
+        Their covariance, noise and sampling together (`covariance_of_shares`).
     variables : sequence of ndarray of int, shape (k,)
         For each variable the category of every cell, from 0.
     targets : sequence of ndarray
-        For each variable the public shares of its categories; they add up to 1.
+        For each variable the public shares of its categories; they sum to 1.
     answered : int
-        How many people answered.
+        Number of people who answered.
     population : int, optional
-        For how many they stand.
+        Number of people in the population they represent.
 
     Returns
     -------
     Weighted
-        Of the cells; sums of them are shares of an answer.
+        Weighted shares of the cells; the share of an answer is a sum of them.
 
     Raises
     ------
     InvalidInput
-        If the answers of a category are none, as far as can be told through the noise, or no weights are found.
+        If the estimated share of a category is not above 0, or the iteration finds no weights.
 
     Examples
     --------
@@ -364,7 +369,7 @@ def _enough(answered: int, population: int | None, whose: str = "") -> None:
 
 
 def _amount(text: str, what: str, where: str) -> float:
-    """Read one positive amount."""
+    """Return one positive amount read from a text."""
     try:
         value = float(int(text)) if what == "people" else float(text)
     except ValueError:

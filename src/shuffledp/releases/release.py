@@ -1,4 +1,4 @@
-"""What is released: an estimate together with its guarantee, never one without the other."""
+"""Releases: an estimate together with its guarantee, never one without the other."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Amounts:
     low, high : float or ndarray
         Ends of the confidence interval, in the shape of `estimate`.
     records : int
-        How many records are counted, or added up.
+        Number of records that are counted or summed.
 
     Examples
     --------
@@ -65,31 +65,31 @@ class Amounts:
         interval: tuple[float | FloatArray, float | FloatArray],
         records: int,
     ) -> Amounts:
-        """Multiply a share or a mean by the number of records.
+        """Return a share or a mean, with its error and interval, multiplied by the number of records.
 
         Parameters
         ----------
         estimate, standard_error : float or ndarray
-            Of the share or the mean.
+            The share or mean, and its standard error.
         interval : tuple of float or ndarray
             Both ends of its interval.
         records : int
-            How many records there are; public, so nothing of it is estimated, and the level of the interval stays.
+            Number of records; public, so it adds no error, and the level of the interval stays.
         """
         low, high = interval
         return cls(estimate * records, standard_error * records, low * records, high * records, records)
 
 
 SHARES = ("frequency", "histogram")
-"""Questions whose answers are the shares of public entries, the same in every release."""
+"""Names of the questions whose answers are shares of public entries, the same entries in every release."""
 
 
 COUNTED = (*SHARES, "frequent-items")
-"""Questions whose answers are shares, hence have counts."""
+"""Names of the questions whose answers are shares, which times the number of records are counts."""
 
 
 MEANS = ("mean", "vector-mean")
-"""Questions whose answers are means, hence have sums."""
+"""Names of the questions whose answers are means, which times the number of records are sums."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,12 +138,12 @@ class Release:
 
     @property
     def categories(self) -> tuple[Hashable, ...] | None:
-        """Categories, or bins as (low, high), in the order of `estimate`; None for a single number."""
+        """The categories, or bins as (low, high), in the order of `estimate`; None for a single number."""
         return self.question.labels
 
     @property
     def estimate(self) -> float | FloatArray:
-        """The number, a float, or the shares, shape (k,); unbiased, so it may leave the possible range."""
+        """The estimate: a float, or shares of shape (k,); unbiased, so it may leave the possible range."""
         return _plain(self.analysis.value)
 
     @property
@@ -153,20 +153,23 @@ class Release:
 
     @property
     def uninformative(self) -> int:
-        """Users whose report carries no information (epsilon0 = 0); they are taken to be like the others."""
+        """Number of users whose report carries no information (epsilon0 = 0).
+
+        They are assumed to be like the others.
+        """
         return self.analysis.uninformative
 
     def confidence_interval(
         self, level: float = 0.95, *, simultaneous: bool = False
     ) -> tuple[float | FloatArray, float | FloatArray]:
-        """Lower and upper end, each in the shape of `estimate`.
+        """Return the lower and upper end of a confidence interval, each in the shape of `estimate`.
 
         Parameters
         ----------
         level : float
             Confidence level, in (0, 1).
         simultaneous : bool
-            Whether all entries hold together with that confidence; else each holds by itself.
+            True: the intervals of all entries hold together with that confidence. False: each holds by itself.
 
         Raises
         ------
@@ -177,9 +180,9 @@ class Release:
         return _plain(lower), _plain(upper)
 
     def counts(self, level: float = 0.95, *, simultaneous: bool = False) -> Amounts:
-        """How many records fall into each category or bin: `rows` times the shares.
+        """Return the estimated number of records in each category or bin: `rows` times the shares.
 
-        The number of records is public, so nothing else is released. What weighs people in the shares weighs them here.
+        The number of records is public, so this costs no privacy. People have the same weights as in the shares.
 
         Parameters
         ----------
@@ -249,18 +252,18 @@ class Release:
         Parameters
         ----------
         kind : {"polars", "pandas"}
-            Whose dataframe.
+            The library of the dataframe.
         level, simultaneous
             As for `confidence_interval`.
         amounts : bool
-            Whether counts stand beside shares, and sums beside means.
+            Whether to add columns of counts (for shares) or sums (for means).
 
         Returns
         -------
         DataFrame
             Columns ``label`` (where there are labels; of bins ``low`` and ``high``), ``estimate``, ``standard_error``,
-            ``interval_low``, ``interval_high``; with `amounts` also ``count`` or ``sum`` and the same three of it, such
-            as ``count_interval_low``.
+            ``interval_low``, ``interval_high``; with `amounts` also ``count`` or ``sum`` and the same three columns of
+            it, such as ``count_interval_low``.
 
         Raises
         ------
@@ -304,7 +307,7 @@ class Release:
         return f"<{self._told()}>"
 
     def _repr_html_(self) -> str:
-        """Return the same for a notebook: a sentence and the table."""
+        """Return the answer and its guarantee for a notebook: a sentence and the table."""
         return f"<p>{html.escape(self._told())}</p>{self.to_frame()._repr_html_()}"  # pyright: ignore[reportPrivateUsage]
 
     def _told(self) -> str:
@@ -321,12 +324,12 @@ class Release:
 
 
 def counted_people(release: Release) -> str:
-    """Say how many people answered, and whether rows were taken as people.
+    """Return words for the number of people who answered, and for whether rows were taken as people.
 
     Parameters
     ----------
     release : Release
-        Any.
+        Any release.
     """
     one = release.n == 1
     if release.unit != "people":
@@ -359,21 +362,21 @@ class NumberRelease(Release):
 
         @property
         def categories(self) -> None:
-            """See `Release.categories`."""
+            """None: a single number has no categories."""
             ...
 
         @property
         def estimate(self) -> float:
-            """See `Release.estimate`."""
+            """The estimated number; see `Release.estimate`."""
             ...
 
         @property
         def standard_error(self) -> float:
-            """See `Release.standard_error`."""
+            """Standard error of the number; see `Release.standard_error`."""
             ...
 
         def confidence_interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[float, float]:
-            """See `Release.confidence_interval`."""
+            """Return the two ends of a confidence interval; see `Release.confidence_interval`."""
             ...
 
 
@@ -384,18 +387,18 @@ class VectorRelease(Release):
 
         @property
         def estimate(self) -> FloatArray:
-            """See `Release.estimate`."""
+            """The estimated mean vector, shape (d,); see `Release.estimate`."""
             ...
 
         @property
         def standard_error(self) -> FloatArray:
-            """See `Release.standard_error`."""
+            """Standard errors of the coordinates, shape (d,); see `Release.standard_error`."""
             ...
 
         def confidence_interval(
             self, level: float = 0.95, *, simultaneous: bool = False
         ) -> tuple[FloatArray, FloatArray]:
-            """See `Release.confidence_interval`."""
+            """Return lower and upper ends, each of shape (d,); see `Release.confidence_interval`."""
             ...
 
 
@@ -406,7 +409,7 @@ class SharesRelease(VectorRelease):
 
         @property
         def categories(self) -> tuple[Any, ...]:
-            """See `Release.categories`."""
+            """The categories, or bins as (low, high), in the order of `estimate`."""
             ...
 
 
@@ -415,7 +418,7 @@ class SharesRelease(VectorRelease):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RangeRelease(Release):
-    """Private quantiles, and all ranges besides, with their central guarantee.
+    """Private quantiles, and the fractions of all ranges of bins, with their central guarantee.
 
     Parameters
     ----------
@@ -425,39 +428,39 @@ class RangeRelease(Release):
 
     @property
     def distribution(self) -> RangeEstimate:
-        """Fractions of all ranges of bins."""
+        """The estimated fractions of all ranges of bins."""
         return self.analysis
 
     @property
     def edges(self) -> FloatArray:
-        """Edges of the bins, public, shape (bins + 1,)."""
+        """The public edges of the bins, shape (bins + 1,)."""
         return self._asked.grid.edges
 
     @property
     def probabilities(self) -> FloatArray:
-        """Which quantiles were asked for, shape (quantiles,)."""
+        """Probabilities of the quantiles that were asked for, shape (quantiles,)."""
         return np.array(self._asked.at)
 
     @property
     def estimate(self) -> FloatArray:
-        """The quantiles, in the order of `probabilities`."""
+        """The estimated quantiles, in the order of `probabilities`."""
         return self.distribution.quantiles(self.probabilities, self.edges)
 
     @property
     def standard_error(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """None: the error of a quantile is told by its interval."""
+        """None: the error of a quantile is stated by its interval."""
         return None
 
     def confidence_interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper ends, edges of bins, see `RangeEstimate.quantile_interval`.
+        """Return lower and upper ends, which are edges of bins; see `RangeEstimate.quantile_interval`.
 
         Parameters
         ----------
         level : float
             Confidence level, in (0, 1).
         simultaneous : bool
-            Whether all quantiles hold together with that confidence (each is then asked for at the level
-            1 - (1 - level)/quantiles); else each holds by itself.
+            True: the intervals of all quantiles hold together with that confidence (each has the level
+            1 - (1 - level)/quantiles). False: each holds by itself.
 
         Raises
         ------
@@ -489,18 +492,18 @@ class ItemsRelease(Release):
 
     @property
     def tried(self) -> ItemsEstimate:
-        """The estimates of all items that were tried at the last level, named or not."""
+        """The estimates of all items that were tested at the last level, named or not."""
         return self.analysis
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
-        """The items that are named, in the order of `estimate`; empty if none is."""
+        """The items that are named, in the order of `estimate`; empty if there are none."""
         items, listed = self.tried.items, self._asked.candidates
         return tuple(items[place] if listed is None else listed[place] for place in self._named)
 
     @property
     def estimate(self) -> FloatArray:
-        """Their shares, shape (items,)."""
+        """The shares of the named items, shape (items,), in descending order."""
         return self.tried.value[self._named]
 
     @property
@@ -509,14 +512,14 @@ class ItemsRelease(Release):
         return self.tried.standard_error[self._named]
 
     def confidence_interval(self, level: float = 0.95, *, simultaneous: bool = True) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper ends, shape (items,), which hold all together although the items were chosen by the data.
+        """Return lower and upper ends, shape (items,), which hold together although the data selected the items.
 
         Parameters
         ----------
         level : float
             Confidence level, in (0, 1).
         simultaneous : bool
-            Not looked at.
+            Ignored: the intervals always hold together.
 
         Raises
         ------
@@ -532,7 +535,7 @@ class ItemsRelease(Release):
 
     @cached_property
     def finds(self) -> float:
-        """The smallest share of an item that is found with a chance of 95 %; above 1 if there are too few people."""
+        """The smallest share of an item that is found with probability 95 %; above 1 if there are too few people."""
         return self.tried.finds(self._asked.false_positives)
 
     @cached_property
@@ -554,7 +557,7 @@ RELEASES: Mapping[str, type[Release]] = {
     "ranges": RangeRelease,
     "items": ItemsRelease,
 }
-"""The class of the release by what answers the question, see `Question.answers`."""
+"""Class of the release for each kind of answer, see `Question.answers`."""
 
 
 def release_type(question: Question) -> type[Release]:
@@ -574,7 +577,7 @@ class GroupedRelease(Told):
     by : str
         The column with the groups.
     releases : mapping of hashable to Release
-        By the group's name, in the order in which they were named.
+        Release of each group by its name, in the order in which the groups were given.
     """
 
     by: str
@@ -591,17 +594,17 @@ class GroupedRelease(Told):
 
     @property
     def worst(self) -> Hashable:
-        """The group whose guarantee is the weakest: as a rule the smallest."""
+        """The group with the weakest guarantee: as a rule the smallest."""
         return max(self.releases, key=lambda name: self.releases[name].guarantee.epsilon.upper)
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee that holds for everybody: that of `worst`."""
+        """The guarantee that holds for everybody: that of the group `worst`."""
         return self.releases[self.worst].guarantee
 
     @property
     def n(self) -> int:
-        """People in all groups."""
+        """Number of people in all groups."""
         return sum(release.n for release in self.releases.values())
 
     @property
@@ -610,17 +613,17 @@ class GroupedRelease(Told):
         return all(release.private for release in self.releases.values())
 
     def weighted(self, margins: Margins) -> Weighted:
-        """Weight the groups' answers to their public shares of the population: post-stratification.
+        """Return the groups' answers weighted by the groups' public shares of the population (post-stratification).
 
         Parameters
         ----------
         margins : Margins
-            Has the variable `by`, with these groups and no others.
+            Margins with the variable `by`, with exactly these groups.
 
         Returns
         -------
         Weighted
-            Its variance is that of the noise and of sampling each group's people from all of hers.
+            Its variance is that of the noise and of sampling each group's people from the whole group.
 
         Raises
         ------
@@ -629,8 +632,9 @@ class GroupedRelease(Told):
 
         Notes
         -----
-        Of a mean the spread of the people's numbers is not known: it is put at its largest, (mean - low)(high - mean),
-        but for one-bit, whose reports have one law however they spread, so that its own error holds sampling too.
+        For a mean the variance of the people's numbers is not known; its largest value, (mean - low)(high - mean), is
+        used, except for one-bit, the distribution of whose reports depends on the mean only, so that its error includes
+        sampling.
         """
         from shuffledp.records.people import Groups
         from shuffledp.releases.margins import post_stratified
@@ -688,16 +692,16 @@ def targets(margins: Margins, question: Question, groups: Groups, answered: Sequ
     margins : Margins
         Public counts of all people.
     question : Question
-        What the groups are asked.
+        The question that the groups are asked.
     groups : Groups
-        Column and names.
+        Column and names of the groups.
     answered : sequence of int
-        People of each group.
+        Number of people in each group.
 
     Raises
     ------
     InvalidInput
-        If answers cannot be weighted to them.
+        If the question's answers, or these groups, cannot be weighted to the margins.
     """
     if question.name not in (*SHARES, "mean"):
         raise InvalidInput(
@@ -712,16 +716,16 @@ def targets(margins: Margins, question: Question, groups: Groups, answered: Sequ
 
 @dataclass(frozen=True, repr=False)
 class JointRelease(Told):
-    """Several releases about the same people, and what they cost together.
+    """Several releases about the same people, with the joint guarantee of all of them.
 
     Parameters
     ----------
     releases : tuple of Release
-        One a question, in order; the guarantee of each is its own.
+        One for each question, in order; each has its own guarantee.
     epsilon, delta : float
-        Central guarantee of all of them together, certified from above before a record was read.
+        Central guarantee (epsilon in nats) of all of them together, certified from above before a record was read.
     levels : tuple of LevelTotal
-        The same for the people of each budget; empty for more than 8 budgets.
+        The joint guarantee for the people of each budget; empty for more than 8 budgets.
     """
 
     releases: tuple[Release, ...]
@@ -742,14 +746,14 @@ class JointRelease(Told):
 
 @dataclass(frozen=True, repr=False)
 class JointByGroup(Told):
-    """Several questions of each public group, and what they cost together; nobody is in two groups.
+    """Several questions asked of each public group, with their joint guarantees; nobody is in two groups.
 
     Parameters
     ----------
     by : str
         The column with the groups.
     releases : mapping of hashable to JointRelease
-        By the group's name, in the order in which they were named.
+        Releases of each group by its name, in the order in which the groups were given.
     """
 
     by: str
@@ -757,7 +761,7 @@ class JointByGroup(Told):
 
     @property
     def epsilon(self) -> float:
-        """Central guarantee of all questions together that holds for everybody: that of the weakest group."""
+        """Central epsilon (nats) of all questions together that holds for everybody: that of the weakest group."""
         return max(each.epsilon for each in self.releases.values())
 
     @property

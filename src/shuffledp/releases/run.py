@@ -37,21 +37,21 @@ if TYPE_CHECKING:
     from shuffledp.ledger import LevelTotal
 
 _STEPS = 5
-"""Halvings of the interval in which the largest factor on all budgets lies."""
+"""Number of bisection steps for the largest factor on all budgets that fits."""
 
 
 _LEAST = 0.01
 
 
 def drafted(prepared: Prepared, guarantee: Guarantee | None = None) -> Draft:
-    """Return what the ledger enters of a question.
+    """Return the ledger's draft of an entry for a question.
 
     Parameters
     ----------
     prepared : Prepared
         The question.
     guarantee : Guarantee, optional
-        Another one, to see whether it would fit.
+        A guarantee to use instead of the question's own, to test whether it would fit.
     """
     part, known = prepared.part, prepared.guarantee if guarantee is None else guarantee
     names = ", ".join(part.columns[:5]) + (", ..." if len(part.columns) > 5 else "")
@@ -64,16 +64,16 @@ def drafted(prepared: Prepared, guarantee: Guarantee | None = None) -> Draft:
 
 
 def draft_of(groups: Sequence[Prepared], guarantees: Sequence[Guarantee] | None = None) -> Draft:
-    """Return what the ledger enters of one question to one or several groups that share nobody.
+    """Return the ledger's draft of an entry for one question to one or several disjoint groups.
 
-    Nobody spends more than the group in which the question costs most, so that is what is entered, once.
+    Nobody spends more than the group in which the question costs most, so that cost is entered, once.
 
     Parameters
     ----------
     groups : sequence of Prepared
         The question, for each group.
     guarantees : sequence of Guarantee, optional
-        Other ones, to see whether they would fit.
+        Guarantees to use instead of the questions' own, to test whether they would fit.
     """
     known = [None] * len(groups) if guarantees is None else guarantees
     drafts = [drafted(each, guarantee) for each, guarantee in zip(groups, known, strict=True)]
@@ -86,14 +86,14 @@ def draft_of(groups: Sequence[Prepared], guarantees: Sequence[Guarantee] | None 
 
 @dataclass(frozen=True)
 class Entering:
-    """A ledger, and what releases are entered under.
+    """A ledger, and the names under which releases are entered.
 
     Parameters
     ----------
     ledger : Ledger
-        Where to.
+        The ledger.
     use : Use
-        Population, plan and title.
+        Population, plan and title of the entries.
     """
 
     ledger: Ledger
@@ -103,12 +103,12 @@ class Entering:
     def into(
         ledger: Ledger | str | Path | None, population: str, fixed_in_advance: str | None, title: str
     ) -> Entering | None:
-        """Open the ledger that a release names; None if it names none.
+        """Return the ledger that a release names, opened; None if it names none.
 
         Raises
         ------
         InvalidInput
-            If it is no ledger, or a name is bad; if there is a plan's or a population's name and no ledger.
+            If the file is no ledger, or a name is not allowed; if a plan or a population is named without a ledger.
         """
         use = Use(population, fixed_in_advance, title)
         if ledger is None:
@@ -120,7 +120,7 @@ class Entering:
         return Entering(ledger if isinstance(ledger, Ledger) else Ledger(ledger), use)
 
     def admit(self, prepared: Sequence[Sequence[Prepared]]) -> list[Draft]:
-        """Return what will be entered of a run, one draft a question; no record has been read.
+        """Return the drafts of entries for a run, one for each question, before any record is read.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class Entering:
         Raises
         ------
         InvalidInput
-            If the limit has no room; the message says what would fit.
+            If the ledger's limit has no room; the message says what would fit.
         """
         drafts = [draft_of(each) for each in prepared]
         refusal = self.ledger.refusal(drafts, self.use)
@@ -141,11 +141,11 @@ class Entering:
         raise InvalidInput(f"{refusal}; {told}")
 
     def enter(self, drafts: Sequence[Draft]) -> None:
-        """Enter what `admit` has returned; see `Ledger.enter`."""
+        """Enter the drafts that `admit` returned; see `Ledger.enter`."""
         self.ledger.enter(drafts, self.use)
 
     def _ways(self, prepared: Sequence[Sequence[Prepared]]) -> Iterator[str]:
-        """Say, each tried out, which changes make the run fit."""
+        """Yield descriptions of changes that make the run fit, each tested by certifying the changed run."""
 
         def fits(change: Callable[[Budgets], Budgets] = lambda known: known, mechanism: str | None = None) -> bool:
             def again(each: Prepared) -> Guarantee:
@@ -184,7 +184,7 @@ def _with(known: Budgets, epsilons: FloatArray) -> Budgets:
 
 
 def _largest(fits: Callable[[float], bool]) -> float | None:
-    """Return a factor that fits, down to a hundredth, rounded down to two digits; None if there is none."""
+    """Return the largest factor found that fits, to a hundredth, rounded down to two digits; None if none fits."""
     low, high = _LEAST, 1.0
     if not fits(low):
         return None
@@ -214,23 +214,30 @@ def certified(
     any_delta: bool,
     progress: Progress | None = None,
 ) -> tuple[Guarantee, Task]:
-    """Choose the randomizer for the population and certify its shuffled reports; no record has been read.
+    """Choose the randomizer for the population and certify its shuffled reports, before any record is read.
 
     Parameters
     ----------
     question : Question
-        What is asked.
+        The question.
     people : Headcount
-        Who takes part.
+        The people who take part.
     mechanism, seen, delta, weights, any_delta
         As in `Ask` and `Terms`.
     progress : callable, optional
         Called with the share of the certificate that is computed, from 0 to 1.
 
+    Returns
+    -------
+    guarantee : Guarantee
+        The certified guarantee.
+    task : Task
+        The task of the tally.
+
     Raises
     ------
     InvalidInput
-        If the question cannot be asked that way.
+        If the question does not allow such a release.
     """
     population = people.population
     if population.epsilons[-1] == 0.0:
@@ -249,18 +256,18 @@ def certified(
 def settled_seen(
     seen: Seen | None, levels: int, known: tuple[Seen, ...], possible: tuple[Seen, ...] | None = None
 ) -> Seen:
-    """Validate `seen`; None is accepted when there is a single budget level.
+    """Return a validated `seen`; None is replaced by "reports" if there is a single budget level.
 
     Parameters
     ----------
     seen : str or None
-        What the caller said.
+        What the caller gave.
     levels : int
-        How many different budgets there are.
+        Number of different budgets.
     known : tuple of str
-        What the question takes.
+        The views of the question.
     possible : tuple of str, optional
-        Those of them that its mechanism takes, for the message.
+        The views of its mechanism, for the message.
     """
     if seen is None:
         if levels > 1:
@@ -275,7 +282,7 @@ def settled_seen(
 
 
 def row_budgets(people: People, target: float | None = None) -> RowBudgets:
-    """Return the long form of where budgets come from; of a target, for which a budget is found later, any one.
+    """Return where budgets come from, in the long form; with a target, whose budget is found later, a placeholder.
 
     Raises
     ------
@@ -304,12 +311,12 @@ def row_budgets(people: People, target: float | None = None) -> RowBudgets:
 
 
 def entering_of(terms: Terms) -> Entering | None:
-    """Open the ledger that the terms name; None if they name none, nor anything that only a ledger takes.
+    """Return the ledger that the terms name, opened; None if they name neither a ledger nor anything that needs one.
 
     Raises
     ------
     InvalidInput
-        As `Entering.into`; if a simulation is to be entered.
+        As for `Entering.into`; if a simulation is to be entered.
     """
     if terms.ledger is None and terms.fixed_in_advance is None and terms.population == "everybody":
         return None
@@ -321,27 +328,27 @@ def entering_of(terms: Terms) -> Entering | None:
 
 
 _COUNTING = 0.2
-"""The share of the work that the first pass is taken for: before it nothing is known of the rest."""
+"""Share of the progress assigned to the first pass, before which the rest of the work is unknown."""
 
 
 _CERTIFICATE, _LEVEL = 1e6, 20.0
-"""What a certificate costs, and each different budget in it: in rows read and randomized, about."""
+"""Work of a certificate, and of each different budget in it, in rows read and randomized, roughly."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """How questions are asked: whom, on which terms, and where the releases are entered.
+    """The conditions under which questions are asked: the people, the terms, and the ledger.
 
     Parameters
     ----------
     people : People
-        Whom.
+        The people who are asked.
     terms : Terms
-        On which terms.
+        Delta, view, randomness and ledger.
     who : RowBudgets
         Where budgets come from, see `row_budgets`.
     entering : Entering, optional
-        The ledger, and what the releases are entered under.
+        The ledger, and the names under which the releases are entered.
     """
 
     people: People
@@ -362,20 +369,21 @@ class Run:
         asked : sequence of Ask
             The questions, at least one.
         first : callable, optional
-            Called with the guarantees, question by question and in each group by group, before a record is read; what
-            it raises ends the run.
+            Called with the guarantees, by question and then by group, before a record is read; an exception that it
+            raises ends the run.
         together : callable, optional
-            Tells what guarantees of the same people cost together: of several questions within one target.
+            Function of several guarantees of the same people that returns their joint epsilon; needed for several
+            questions with a target.
 
         Returns
         -------
         list of tuple of Release
-            For each question the releases, one a group; one where there are no groups.
+            For each question the releases, one for each group; a single one where there are no groups.
 
         Raises
         ------
         InvalidInput
-            As `release`.
+            As for `release`.
         """
         people, terms, random = self.people, self.terms, self.terms.random
         assert random is not None
@@ -403,7 +411,7 @@ class Run:
         count: Callable[[RowBudgets], list[Headcount]],
         together: Callable[[Sequence[Guarantee]], float] | None,
     ) -> list[Headcount]:
-        """Count the people, each with the largest budget that the target allows."""
+        """Count the people, and return them with the largest budget that the target allows, for each group."""
         from shuffledp.releases.target import budget_within, with_budget
 
         groups, target = count(self.who), self.terms.target_epsilon
@@ -436,7 +444,7 @@ class Run:
         random: Randomness,
         first: Callable[[Sequence[Sequence[Guarantee]]], object] | None,
     ) -> list[tuple[Release, ...]]:
-        """Ask each question of each group: certified, admitted, and only then read."""
+        """Certify each question for each group, ask the ledger, read the records, and return the releases."""
         certificates = [_CERTIFICATE + _LEVEL * people.population.levels for _ in asked for people in groups]
         *certifying, reading = steps(
             self.terms.progress, [*certificates, float(len(asked) * groups[0].rows)], _COUNTING
@@ -458,7 +466,7 @@ class Run:
         return [tuple(found[at : at + step]) for at in range(0, len(found), step)]
 
     def _prepared(self, ask: Ask, people: Headcount, progress: Progress | None) -> Prepared:
-        """Certify one question, and say what will be done with it."""
+        """Certify one question, and return it ready to be asked."""
         assert ask.mechanism is not None
         guarantee, task = self._certified(ask, people, progress)
 
@@ -504,7 +512,7 @@ def release(asked: Sequence[Ask], people: People, terms: Terms) -> JointRelease 
 def release(
     asked: Ask | Sequence[Ask], people: People, terms: Terms
 ) -> Release | GroupedRelease | JointRelease | JointByGroup:
-    """Ask people's records, and release private estimates with their certified guarantee.
+    """Ask questions about people's records, and release private estimates with their certified guarantee.
 
     Parameters
     ----------
@@ -512,21 +520,22 @@ def release(
         One question; or several, at least one, each of which everybody answers with the whole local budget. `delta`,
         and a target, are then those of all questions together, too.
     people : People
-        Whom. With `by` and `groups` each public group is shuffled by itself, so only its own members hide each other:
-        small groups have weak guarantees. Which group a person is in is public, and not protected.
+        The people who are asked. With `by` and `groups` each public group is shuffled by itself, so only its own
+        members hide each other: small groups have weak guarantees. Which group a person is in is public, and not
+        protected.
     terms : Terms
-        On which terms. Of groups they hold for every one: delta must be below 1/n of the smallest.
+        Delta, view, randomness and ledger. With groups they hold for each: delta must be below 1/n of the smallest.
 
     Returns
     -------
     Release, GroupedRelease, JointRelease or JointByGroup
-        Of one question a `Release`, or with groups a `GroupedRelease`; of several questions a `JointRelease`, or with
+        For one question a `Release`, or with groups a `GroupedRelease`; for several questions a `JointRelease`, or with
         groups a `JointByGroup`.
 
     Raises
     ------
     InvalidInput
-        On any bad argument, for the first bad row, counting from 1, and if the ledger's limit has no room.
+        If an argument is not allowed, for the first row (from 1) that cannot be used, or if the ledger has no room.
 
     Examples
     --------
@@ -564,14 +573,17 @@ def _by_group(people: People, found: Sequence[Release]) -> GroupedRelease:
 
 
 def _worth(guarantees: Sequence[Guarantee], delta: float) -> float:
-    """Tell what several answers of the same people cost together."""
+    """Return the joint epsilon (nats), at delta, of several answers about the same people."""
     from shuffledp.ledger import Spending, composed_epsilon
 
     return composed_epsilon([Spending.of(each).worst for each in guarantees], delta)
 
 
 def _composed(guarantees: Sequence[Guarantee], delta: float) -> tuple[float, tuple[LevelTotal, ...]]:
-    """Compose the questions, for everybody and level by level: the people of a level are the same in all of them."""
+    """Return the joint epsilon of all questions for everybody, and level by level.
+
+    The people of a level are the same for all questions.
+    """
     from shuffledp.ledger import LevelTotal, Spending, composed_epsilon
 
     costs = [Spending.of(each) for each in guarantees]

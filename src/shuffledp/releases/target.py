@@ -1,8 +1,8 @@
-"""The local budget for which a wanted central epsilon is certified: one for everybody, found before a record is read.
+"""The search, before a record is read, for the local budget (one for everybody) at which a target epsilon is certified.
 
-The shape of reports (the size of a subset, the windows of a number) follows the budget, so that the certified epsilon
-may jump as the budget grows. The budget is searched within one shape; where it leads into another, the search goes on
-from there. What is asked with was certified for the very population, in its own shape.
+The shape of reports (the size of a subset, the windows of a number) depends on the budget, so the certified epsilon may
+jump as the budget grows. The budget is searched for within one shape; if it leads to another shape, the search goes on
+from there. The budget that is finally used was certified for exactly this population, with its own shape.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from shuffledp.records.people import Headcount, RowBudgets
 from shuffledp.setting import Guarantee
 
 Certify = Callable[[int, Headcount], Guarantee]
-"""Certifies the question of this place in its list, of these people."""
+"""Function of a question's index and of people that returns the certified guarantee."""
 Compose = Callable[[Sequence[Guarantee]], float]
-"""Tells what several answers of the same people cost together."""
+"""Function of several guarantees of the same people that returns their joint epsilon (nats)."""
 
 _TURNS = 8
-"""Shapes that are tried before a budget is lowered until it is certified in its own."""
+"""Number of shapes tried before the budget is lowered until it is certified with its own shape."""
 _LOWER = 0.97
 _CLOSE = 1.005
-"""Of several questions the largest budget is found within half a percent."""
+"""Relative precision of the largest budget for several questions: half a percent."""
 
 
 def checked_target(target: float) -> float:
-    """Return a wanted central epsilon, a positive number of nats, or raise InvalidInput."""
+    """Return a target epsilon as a float, after checking that it is a positive, finite number of nats."""
     real = isinstance(target, int | float) and not isinstance(target, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
     if not real or not 0.0 < target < math.inf:
         raise InvalidInput(f"`target_epsilon` must be a positive number of nats; got {shown(target)}", "target_epsilon")
@@ -40,7 +40,7 @@ def checked_target(target: float) -> float:
 
 
 def with_budget(people: Headcount, budget: float) -> Headcount:
-    """Return the same people with one budget for all of them."""
+    """Return the same people with one budget (nats) for all of them."""
     population = Budgets([budget], [people.population.n], [float(people.population.deltas[0])])
     return replace(people, who=RowBudgets(budget), population=population)
 
@@ -48,25 +48,25 @@ def with_budget(people: Headcount, budget: float) -> Headcount:
 def budget_within(
     target: float, questions: int, groups: Sequence[Headcount], certify: Certify, together: Compose | None
 ) -> float:
-    """Find about the largest budget whose guarantee is within the target, for every question and every group.
+    """Return about the largest budget (nats) whose guarantee is within the target, for every question and every group.
 
     Parameters
     ----------
     target : float
         The central epsilon, positive.
     questions : int
-        How many are asked, at least 1.
+        Number of questions, at least 1.
     groups : sequence of Headcount
-        Whom they are asked, with any one budget.
+        The people of each group, with any one budget.
     certify : callable
         See `Certify`.
     together : callable, optional
-        See `Compose`; needed of several questions.
+        See `Compose`; needed for several questions.
 
     Raises
     ------
     InvalidInput
-        If a question cannot be asked that way.
+        If a question does not allow such a release.
     """
     every = product(range(questions), groups)
     budget = min(_of_one(target, people, partial(certify, at)) for at, people in every)
@@ -89,12 +89,12 @@ def budget_within(
 
 
 def _safe(target: float, people: Headcount) -> float:
-    """Return a pure local budget that needs no crowd: all rows of a person stay within the target."""
+    """Return a pure local budget at which all rows of a person together stay within the target without shuffling."""
     return target / people.group_size * (1.0 - 2e-9)
 
 
 def _of_one(target: float, people: Headcount, certify: Callable[[Headcount], Guarantee]) -> float:
-    """Find the budget of one question of one group."""
+    """Return the budget for one question of one group."""
     budget = _safe(target, people)
     for _ in range(_TURNS):
         guarantee = certify(with_budget(people, budget))

@@ -1,9 +1,10 @@
-"""What a release is asked with: `Ask` (what, of which column), `People` (whom) and `Terms` (on which terms).
+"""The inputs of a release: `Ask` (question, columns), `People` (data, budgets, owners), `Terms` (delta, view, ledger).
 
-The fields of the three are the only list of options. Each says in its metadata what it is for (``help``), what refuses
-a bad value (``check``), and how it is typed (``typed``). The command line makes its options from them, the estimator
-classes their parameters, and the functions that take options by keyword tell them apart by the three lists of fields.
-Nothing is imported here but what ``--help`` needs; checks import late.
+The fields of the three are the only list of options. The metadata of each holds a description (``help``), a function
+that refuses values that are not allowed (``check``), and its form on the command line (``typed``). The command line
+makes its options from them, the estimator classes their parameters, and the functions that take options by keyword
+assign them by the three lists of fields. Only what ``--help`` needs is imported here; checks import what they need when
+called.
 """
 
 from __future__ import annotations
@@ -31,25 +32,25 @@ ROWS = "Whose rows they are, and gaps"
 GROUPS = "Groups (public)"
 LEDGER = "Ledger (what the same people have spent)"
 RESULT = "Output"
-"""Panels of --help."""
+"""Name of the panel of --help for options on the output."""
 
 Reads = Literal["text", "texts", "number", "whole", "file", "flag"]
 
 
 @dataclass(frozen=True)
 class Typed:
-    """How an option is typed.
+    """The form of an option on the command line.
 
     Parameters
     ----------
     metavar : str
-        What stands for its value; empty for a flag.
+        Placeholder of its value in --help; empty for a flag.
     reads : {"text", "texts", "number", "whole", "file", "flag"}
-        What the value is; "texts" may be given several times.
+        Type of the value; "texts" may be given several times.
     panel : str
-        The group in which --help lists it; empty: the first.
+        Panel of --help that lists it; empty: the first.
     name : str
-        What it is called there; empty: as the field.
+        Name of the option; empty: that of the field.
     """
 
     metavar: str = ""
@@ -64,17 +65,17 @@ def said(help: str, typed: Typed | None = None, *, check: Callable[[Any], Any] |
     Parameters
     ----------
     help : str
-        What it is for, in one or two sentences: what --help says.
+        What the option is for, in one or two sentences, as --help shows it.
     typed : Typed, optional
-        How it is typed; None: it is no option of the command line.
+        Its form on the command line; None: it is no option there.
     check : callable, optional
-        Takes the value, returns it as it is meant, and raises InvalidInput for a bad one.
+        Function of the value that returns it in its normal form, and raises InvalidInput if it is not allowed.
     """
     return {"help": help, "check": check, "typed": typed}
 
 
 def settle(asked: Any) -> None:
-    """Check every field of `Ask`, `People` or `Terms`, and keep each as it is meant."""
+    """Check every field of an `Ask`, `People` or `Terms`, and replace each value by its normal form."""
     for each in fields(asked):
         check = each.metadata["check"]
         if check is not None:
@@ -133,7 +134,7 @@ def _target(given: object) -> object:
 
 @dataclass(frozen=True)
 class Ask:
-    """A question, and the columns it is asked of.
+    """A question, and the columns of the records that answer it.
 
     Parameters
     ----------
@@ -144,17 +145,17 @@ class Ask:
     mechanism : str, optional
         One of ``question.mechanisms``; default: the first of them.
     missing_as : hashable, optional
-        What a missing record counts as: one of the categories, or a number of the range. Without it a missing record
+        Replacement of a missing record: one of the categories, or a number in the range. Without it a missing record
         is refused.
     other : hashable, optional
-        The category that an unlisted record counts as; of items: what one outside the domain counts as.
+        Replacement of an unlisted record by a category; for items, of one outside the domain by an item.
     clip : bool
         Whether values outside the range are moved to its nearer end; the answer is then about the moved values.
 
     Raises
     ------
     InvalidInput
-        If they do not fit each other.
+        If a value is not allowed for the question.
 
     Examples
     --------
@@ -195,7 +196,7 @@ class Ask:
 
     @property
     def recode(self) -> Recode:
-        """What missing records, and those outside the domain, count as."""
+        """The replacements of missing records and of those outside the domain, checked by the question."""
         from shuffledp.records.columns import Recode
 
         return self.question.settled(Recode(self.missing_as, self.other, self.clip))
@@ -217,7 +218,7 @@ class Ask:
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Whom is asked: where their records are, which budgets they have, whose row each is, and in which group.
+    """The people who are asked: their data, their budgets, the owner and the public group of each row.
 
     Parameters
     ----------
@@ -228,30 +229,30 @@ class People:
         One local budget for all (nats, 0 to 700), the name of the column with each row's budget, or the long form.
         Budgets are public, and must not depend on the records. Either this or ``Terms.target_epsilon``.
     person : str, optional
-        The column that tells whose row it is. Without it each row is taken as a person, and every output says so.
+        The column with the owner of each row. Without it each row is taken as a person, and every output says so.
     rows_per_person : {"refuse", "one"} or int
-        What happens to people with several rows. "refuse": an error says how many there are. "one": one row of each is
+        Rule for people with several rows. "refuse": an error says how many there are. "one": one row of each is
         used, chosen by secure randomness without looking at the records. A number K: every row is used, and the
         guarantee is for groups of K rows.
     missing_person : {"refuse", "own"}
-        What a row is whose person is missing. "refuse": an error. "own": the only row of a person of its own; the
+        Rule for a row whose owner is missing. "refuse": an error. "own": the only row of a person of its own; the
         guarantee then holds only if such rows are of different people, who have no other row.
     consent : mapping of str to float, optional
-        What each word of the column of budgets stands for, such as ``{"strict": 0.1, "open": 1.0}``.
+        The budget (nats) of each word in the column of budgets, such as ``{"strict": 0.1, "open": 1.0}``.
     missing_budget : float, optional
         The budget (nats, 0 to 700) of a row whose budget is missing; 0 sends no information.
     by : str, optional
-        The column with each row's public group: every group is asked for itself.
+        The column with each row's public group: every group gets a release of its own.
     groups : sequence of hashable, optional
         The names of all groups, known beforehand; needed with `by`.
     table_options : TableOptions, optional
-        How a text file is written, where that is not to be found out; whether refusals show what stands in a row.
+        Format of a text file, where it is not to be detected; whether error messages show cells.
 
     Raises
     ------
     InvalidInput
-        If a value is bad, `rows_per_person` or `missing_person` is given without `person`, or one of `by` and `groups`
-        without the other.
+        If a value is not allowed, `rows_per_person` or `missing_person` is given without `person`, or one of `by` and
+        `groups` without the other.
 
     Examples
     --------
@@ -337,7 +338,7 @@ class People:
 
     @property
     def whose(self) -> tuple[Person | None, RowsPerPerson]:
-        """The column that tells whose row it is, and what happens to people with several."""
+        """The column with each row's owner (None without one), and the rule for people with several rows."""
         from shuffledp.records.sources import Person
 
         person = None if self.person is None else Person(self.person, self.missing_person)
@@ -346,27 +347,27 @@ class People:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Terms:
-    """On which terms: what the analyzer sees, the central delta, the source of noise, and the ledger.
+    """The terms of a release: what the analyzer sees, the central delta, the source of noise, and the ledger.
 
     Parameters
     ----------
     target_epsilon : float, optional
-        The central epsilon that must hold, at `delta`: the largest local budget for which it is certified is found, one
-        for everybody, and asked with. ``guarantee.setting.budgets`` tells it.
+        The central epsilon (nats) that must hold at `delta`: the largest local budget for which it is certified, one
+        for everybody, is found and used; ``guarantee.setting.budgets`` states it.
     delta : float
         Central delta of the guarantee, in (0, 1/n).
     seen : {"reports", "levels", "sum"} or None
         What the analyzer sees: the shuffled reports without, or with, their senders' budgets, or only their sum (a
-        mean). It may be left out where there is one budget: then these views tell the same.
+        mean). It may be left out where there is one budget: then the first two views reveal the same.
     weights : {"population", "precision"}
-        Where levels are seen: "population" weighs everybody alike; "precision" weighs by least noise, which is unbiased
-        only if budgets do not depend on the records.
+        Where levels are seen: "population" gives everybody equal weight; "precision" minimises the noise, which is
+        unbiased only if budgets do not depend on the records.
     any_delta : bool
         Whether a delta of 1/n and above is allowed, which lets one person's record be published.
     ledger : Ledger, str or Path, optional
-        Where the release is entered before it is returned. Its limit is asked before a record is read.
+        The ledger in which the release is entered before it is returned. Its limit is checked before a record is read.
     population : str
-        The name that the ledger gives these people. Names that differ are taken to overlap, unless the ledger says
+        Name of these people in the ledger. Populations of different names are assumed to overlap, unless it says
         otherwise.
     fixed_in_advance : str, optional
         Name of the plan that fixed this release before the first answer of the plan was seen.
@@ -377,14 +378,14 @@ class Terms:
     progress : callable, optional
         Called with the share of the work that is done, from 0 to 1.
     margins : Margins, optional
-        Of groups: what the answer will be `GroupedRelease.weighted` to. If that cannot be done, nothing is drawn.
+        With groups: the margins for `GroupedRelease.weighted`. If they do not fit, nothing is drawn.
     title : str
-        What the entry is called; default: the question.
+        Title of the ledger's entry; default: the question.
 
     Raises
     ------
     InvalidInput
-        If a value is bad.
+        If a value is not allowed.
 
     Examples
     --------
@@ -478,23 +479,23 @@ PARTS: tuple[type[Any], ...] = (Ask, People, Terms)
 
 
 def options() -> dict[str, Field[Any]]:
-    """Return every field of the three, by name, in their order."""
+    """Return every field of `Ask`, `People` and `Terms`, by name, in their order."""
     return {each.name: each for part in PARTS for each in fields(part)}
 
 
 def told_apart(
     words: Mapping[str, Any], function: str, without: Collection[str] = ()
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Tell keywords apart, and refuse as Python does, in the name of the function that was called.
+    """Split keyword options into those of `Ask`, `People` and `Terms`; refuse unknown ones as Python does.
 
     Parameters
     ----------
     words : mapping
-        What was given by keyword.
+        The keyword options.
     function : str
-        The function's name.
+        Name of the function that was called, for the message.
     without : collection of str
-        Fields that it does not take.
+        Fields that it does not accept.
 
     Returns
     -------
@@ -504,7 +505,7 @@ def told_apart(
     Raises
     ------
     TypeError
-        For the first keyword that there is not, and if `delta` is missing.
+        For the first unknown keyword, and if `delta` is missing.
     """
     known = options()
     for name in words:

@@ -1,6 +1,6 @@
 """The questions as functions: on arrays in memory, and on files and dataframes.
 
-Each asks by keyword (`shuffledp.releases.keywords`) with its question filled in, and refuses what that refuses.
+Each calls `shuffledp.releases.keywords.release` with its question, and refuses the same arguments.
 """
 
 from __future__ import annotations
@@ -360,7 +360,7 @@ def in_memory(
     options: Mapping[str, Any],
     delta0: ArrayLike = 0.0,
 ) -> Release:
-    """Put records, budgets, and the names of their owners side by side, as a table of their own."""
+    """Release an answer from records in memory: put records, budgets and owners side by side as a table, and ask it."""
     function = f"estimate_{question.name.replace('-', '_')}"
     told_apart(options, function, OWN)  # before the records are looked at
     data: dict[str, Any] = {"record": records}
@@ -374,18 +374,18 @@ def in_memory(
 
 
 OWN = ("question", "value", "data", "budgets", *OF_GROUPS)
-"""Fields that the forms of one question fill in themselves, or do not take."""
+"""Fields that the functions of one question set themselves, or do not accept."""
 
 
 def _one_or_each(data: dict[str, Any], name: str, budgets: ArrayLike) -> float | str:
-    """Return one budget as a number; of many put the column into the table, and return its name."""
+    """Return a single budget as a number; put several into the table as a column, and return its name."""
     if np.ndim(budgets) == 0:
         return float(budgets)  # type: ignore[arg-type]
     return _one_for_each(data, name, "budgets" if name == "epsilon0" else name, budgets, ", or one number for all")
 
 
 def _one_for_each(data: dict[str, Any], name: str, what: str, column: Any, otherwise: str = "") -> str:
-    """Put a column beside the records, of the same length, and return its name."""
+    """Put a column of the records' length into the table, and return its name."""
     rows = len(data["record"])
     if np.shape(column) != (rows,):
         raise InvalidInput(f"{rows} records need {rows} {what}{otherwise}; got {np.size(column)}")
@@ -394,7 +394,7 @@ def _one_for_each(data: dict[str, Any], name: str, what: str, column: Any, other
 
 
 def as_kind(kind: type[Kind], found: Release) -> Kind:
-    """Return a release as what it is, see `release_type`."""
+    """Return the release typed as its class, see `release_type`."""
     assert isinstance(found, kind)
     return found
 

@@ -1,1 +1,1 @@
-"""Guarantees and releases for readers: JSON for programs, tables for a terminal, one page for everybody."""
+"""Renderers of guarantees and releases: JSON for programs, tables for a terminal, and a self-contained page."""

@@ -1,4 +1,4 @@
-"""A release as every renderer meets it: its view, computed once, in the words and cells that people read."""
+"""A release as every renderer takes it: its view, computed once, and the words and table cells that people read."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from shuffledp.releases.run import GroupedRelease
 
 NOTHING_FROM = 0.9
-"""An interval of a quantile over this share of the range, or more, says nothing yet."""
+"""Share of the range from which on an interval of a quantile is too wide to say anything."""
 INTERVAL = f"{CONFIDENCE:.0%} interval"
 """Heading of intervals where the sentence above the table says whether they hold together."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One question of a page, and what is known about it.
+    """One question on a page, with its guarantee and its release.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ class Answer:
     truth : sequence of float or None
         The true value or values, where the data are public anyway (the demo).
     simplex : bool
-        Show the projected frequencies, too.
+        Whether to show the projected frequencies, too.
     simultaneous : bool
-        Show intervals that hold together.
+        Whether to show intervals that hold together.
     counts : bool
-        Show counts beside shares, and sums beside means.
+        Whether to show counts beside shares, and sums beside means.
     profile : sequence of ProfileCurve
         Curves of the guarantee's privacy profile to draw, from `shuffledp.accounting.drawn_profile`.
     """
@@ -60,16 +60,16 @@ class Answer:
 
 
 def view_of(release: Release, *, simplex: bool = False, simultaneous: bool = False) -> View:
-    """Return the view of a release; remembered, so that screen, page and JSON of one release share its numbers.
+    """Return the view of a release; cached, so that screen, page and JSON of one release share its numbers.
 
     Parameters
     ----------
     release : Release
-        Of any question.
+        The release of any question.
     simplex : bool
-        Add the projected shares.
+        Whether to add the projected shares.
     simultaneous : bool
-        Whether intervals hold together; else each holds by itself.
+        True: the intervals hold together. False: each holds by itself.
     """
     return _view(release, simplex, simultaneous or release.question.shape.chosen)
 
@@ -80,7 +80,7 @@ def _view(release: Release, simplex: bool, simultaneous: bool) -> View:
 
 
 def title_of(found: Release, value: str) -> str:
-    """Say the question in words, for the page."""
+    """Return the question about the column ``value`` in words, for the page."""
     moved = " of the values moved into the range" if found.clipped else ""
     return found.question.shape.asked.format(value, moved)
 
@@ -89,16 +89,16 @@ def title_of(found: Release, value: str) -> str:
 
 
 def cells(view: View, entry: Entry, *, hedged: bool = True) -> list[str]:
-    """Write an entry as people read it: value, error where there is one, interval, projected share if asked for.
+    """Return the cells of an entry: value, error where there is one, interval, projected share if asked for.
 
     Parameters
     ----------
     view : View
-        Whose scale says how.
+        The view, whose scale determines how numbers are written.
     entry : Entry
         One of its entries.
     hedged : bool
-        Whether the interval of a share says where noise has moved the estimate out of 0 to 1.
+        Whether to say beside the interval of a share that noise has moved the estimate below 0 or above 1.
     """
     low, high = entry.low, entry.high
     if view.shape.scale == "share":
@@ -114,7 +114,7 @@ def cells(view: View, entry: Entry, *, hedged: bool = True) -> list[str]:
 
 
 def interval_words(entry: Entry) -> str:
-    """Show an interval of a share; where noise has moved the estimate out of 0 to 1, say so.
+    """Return the interval of a share in words, which mention it if noise has moved the estimate below 0 or above 1.
 
     Examples
     --------
@@ -135,12 +135,12 @@ def interval_words(entry: Entry) -> str:
 
 
 def headings(shape: Shape, interval: str) -> list[str]:
-    """Return the headings of a table of entries: what names them, the number, its error, its interval.
+    """Return the headings of a table of entries: label, number, error and interval.
 
     Parameters
     ----------
     shape : Shape
-        Of the question.
+        The shape of the question.
     interval : str
         Heading of the intervals.
     """
@@ -149,12 +149,12 @@ def headings(shape: Shape, interval: str) -> list[str]:
 
 
 def amounts_table(view: View, interval: str) -> dict[str, Any] | None:
-    """Return counts of shares, or sums of means, as title, headings and rows; None where there are neither.
+    """Return counts of shares, or sums of means, as title, headings and rows; None where the question has neither.
 
     Parameters
     ----------
     view : View
-        Of any question.
+        The view of any question.
     interval : str
         Heading of the intervals.
     """
@@ -188,14 +188,14 @@ def _amount(value: float, error: float, low: float, high: float, most: int | Non
 
 
 def notes(release: Release, view: View | None = None) -> list[str]:
-    """Say how an estimate was made, where a reader could take it for something else.
+    """Return sentences on how an estimate was made, where a reader could misunderstand it.
 
     Parameters
     ----------
     release : Release
-        Of any question.
+        The release of any question.
     view : View, optional
-        Its view, if it is there already.
+        Its view, if it is already computed.
     """
     seen = view_of(release) if view is None else view
     return [
@@ -212,7 +212,7 @@ def notes(release: Release, view: View | None = None) -> list[str]:
 
 
 def people(release: Release) -> str:
-    """Say how many people answered, and whether rows were taken as people."""
+    """Return words for the number of people who answered, and for whether rows were taken as people."""
     size = release.guarantee.setting.group_size
     if release.unit != "people":
         return f"{counted(release.n, release.unit.removesuffix('s'))}, taken as people"
@@ -227,12 +227,12 @@ def _rows_as_people(release: Release) -> list[str]:
 
 
 def taken_as_people(units: Iterable[str]) -> list[str]:
-    """Say of rows, and of reports of an open collection, that each was taken as a person, and what that means.
+    """Return sentences that say, of rows or of reports, that each was taken as a person, and what that means.
 
     Parameters
     ----------
     units : iterable of str
-        What a record of each release is: "people", "rows" or "reports"; in the JSON with ", taken as people" behind.
+        What a record of each release is: "people", "rows" or "reports"; in the JSON followed by ", taken as people".
     """
     found = {unit.partition(",")[0] for unit in units}
     return [said for unit, said in _TAKEN_AS_PEOPLE.items() if unit in found]
@@ -246,7 +246,7 @@ _TAKEN_AS_PEOPLE = {
 
 
 def _clipped(release: Release) -> list[str]:
-    """Say what clipping did to the target."""
+    """Return a sentence on how clipping changed the estimated quantity; none without clipping."""
     if not release.clipped:
         return []
     return [
@@ -270,7 +270,7 @@ def _weighting(release: Release) -> list[str]:
 
 
 def _alone(release: Release) -> list[str]:
-    """Levels of one user, where levels are seen: nobody hides her."""
+    """Return a warning about visible levels that have one user, whom no other user hides."""
     setting = release.guarantee.setting
     if setting.seen != "levels":
         return []
@@ -298,7 +298,10 @@ def _moved_out(view: View) -> list[str]:
 
 
 def _wide(view: View) -> list[str]:
-    """Say of one number that its interval covers the whole range; a table of shares says it in every row."""
+    """Return a warning that the interval of a single number covers the whole range.
+
+    Tables of shares say it in each row.
+    """
     if view.shape.label or view.support is None:
         return []
     (first, last), (entry,) = view.support, view.entries()
@@ -328,7 +331,7 @@ PUBLIC = (
 
 
 def first_of(found: GroupedRelease) -> Release:
-    """Return the release of the first group: all have one question and one mechanism."""
+    """Return the release of the first group; all groups have one question and one mechanism."""
     return next(iter(found.releases.values()))
 
 
@@ -338,12 +341,12 @@ def grouped_headings(found: GroupedRelease, interval: str) -> list[str]:
 
 
 def grouped_lines(found: GroupedRelease, *, simultaneous: bool = False) -> Iterator[list[str]]:
-    """Yield the lines of the table of all groups, as people read them; a group's name stands in its first line.
+    """Yield the lines of the table of all groups; the first line of each group has its name.
 
     Parameters
     ----------
     found : GroupedRelease
-        What was released.
+        The releases.
     simultaneous : bool
         Whether the intervals of a group hold together.
     """
@@ -356,7 +359,7 @@ def grouped_lines(found: GroupedRelease, *, simultaneous: bool = False) -> Itera
 
 
 def grouped_notes(found: GroupedRelease) -> list[str]:
-    """Say what holds for whom, and what a reader could take for something else."""
+    """Return sentences on whom each guarantee protects, and on what a reader could misunderstand."""
     smallest = min(release.n for release in found.releases.values())
     worst = found.releases[found.worst]
     why = ", which is the smallest" if worst.n == smallest else ""
@@ -375,12 +378,12 @@ def grouped_notes(found: GroupedRelease) -> list[str]:
 def grouped_parts(
     found: GroupedRelease, *, simultaneous: bool = False, weighted: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return what the page of groups has besides each group's answer: the table of all, and what holds for whom.
+    """Return the parts of a page that concern all groups: the table of all of them, and whom the guarantee protects.
 
     Parameters
     ----------
     found : GroupedRelease
-        What was released.
+        The releases.
     simultaneous : bool
         Whether the intervals of one group hold together.
     weighted : mapping, optional
@@ -404,7 +407,7 @@ def weighted_cells(told: Mapping[str, Any], shape: Shape) -> Iterator[tuple[str,
     told : mapping
         From `shuffledp.report.to_json.weighted_to_json`.
     shape : Shape
-        Of the question.
+        The shape of the question.
     """
     for row in told["estimates"]:
         error, ends = row["standard_error"], row["confidence_interval"]
@@ -417,7 +420,7 @@ def weighted_cells(told: Mapping[str, Any], shape: Shape) -> Iterator[tuple[str,
 
 
 def whom_weights_cover(told: Mapping[str, Any]) -> str:
-    """Say whom weighted intervals cover, and how many people did not answer.
+    """Return sentences on the population that weighted intervals cover, and on how many people did not answer.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""The questions that NIST SP 800-226 asks of a differentially private release, answered from what is known of it.
+"""The questions that NIST SP 800-226 asks of a differentially private release, answered from its settings.
 
 The publication: J. Near, D. Darais, N. Lefkovitz and G. Howarth, Guidelines for Evaluating Differential Privacy
 Guarantees, NIST Special Publication 800-226, 2025. The questions follow its pyramid from the top (parameters, unit of
-privacy) to the bottom (trust, side channels, access, exposure of collected data). What the setting does not tell is
-said to be open, never guessed.
+privacy) to the bottom (trust, side channels, access, exposure of collected data). A point that the settings do not
+determine is marked as open, never guessed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shuffledp.report.answer import Answer
 from shuffledp.setting import SEEN_MEANING, Guarantee, Setting
 
 OPEN = "open: "
-"""How a point starts that the setting does not settle."""
+"""Prefix of an answer that the settings do not determine."""
 QUESTIONS = (
     "Unit of privacy",
     "Privacy model",
@@ -30,7 +30,7 @@ QUESTIONS = (
     "Access control",
     "Composition and other releases",
 )
-"""In the order in which they are to be read."""
+"""The questions, in their order on the page."""
 SEVERAL_ROWS = (
     "whether anybody owns several rows; such a person is protected less than stated. Name the column that tells whose "
     "row it is (--person)."
@@ -48,12 +48,12 @@ OTHERS = f"{OPEN}other releases about the same people, which cost more on top; a
 
 @dataclass(frozen=True)
 class Point:
-    """One question of the checklist.
+    """One question of the checklist, with its answers.
 
     Parameters
     ----------
     question : str
-        What is asked, in a word or two.
+        The question, in a word or two.
     answers : tuple of str
         Sentences; those that start with `OPEN` say what a reader must still find out.
     """
@@ -63,24 +63,24 @@ class Point:
 
     @property
     def is_open(self) -> bool:
-        """Whether anything is left to find out."""
+        """Whether an answer is left for the reader to find out."""
         return any(said.startswith(OPEN) for said in self.answers)
 
 
 def checklist(answers: Sequence[Answer], *, groups: bool = False) -> list[Point]:
-    """Answer the questions of NIST SP 800-226 for what a page shows.
+    """Return the answers to the questions of NIST SP 800-226 for the content of a page.
 
     Parameters
     ----------
     answers : sequence of Answer
-        The page's, at least one; all are about one population and one view.
+        The page's answers, at least one; all are about one population and one view.
     groups : bool
-        Whether the answers are of public groups that share nobody.
+        Whether the answers are of disjoint public groups.
 
     Returns
     -------
     list of Point
-        Ten, in the order in which they are to be read.
+        Ten, in their order on the page.
     """
     return points(
         _unit(answers[0]),
@@ -97,7 +97,7 @@ def checklist(answers: Sequence[Answer], *, groups: bool = False) -> list[Point]
 
 
 def points(*answers: Iterable[str]) -> list[Point]:
-    """Return the checklist that these answers fill.
+    """Return the checklist with the given answers.
 
     Parameters
     ----------
@@ -242,5 +242,5 @@ def _composition(answers: Sequence[Answer], groups: bool) -> Iterator[str]:
 
 
 def _one_program(answer: Answer) -> bool:
-    """Whether one program held all records: it did where there is an estimate of rows or people."""
+    """Return whether one program held all records, as it did if there is an estimate from rows or people."""
     return answer.release is not None and answer.release.unit != "reports"

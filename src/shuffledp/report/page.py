@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 WIDTH = 420.0
 LEFT, RIGHT = 54.0, 14.0
 BASE = 226.0
-"""Where the lower axis of a distribution lies."""
+"""The y coordinate of the lower axis of a distribution."""
 MOST_BARS = 200
 MOST_NEGATIVE_POWER = -300
 
@@ -56,11 +56,11 @@ class Axis:
     last: float
 
     def at(self, value: float) -> float:
-        """Position of a value."""
+        """Return the position of a value."""
         return self.first + (value - self.start) / (self.end - self.start) * (self.last - self.first)
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Round values inside the axis, some `about` of them."""
+        """Return about ``about`` round values inside the axis."""
         raw = (self.end - self.start) / about
         unit = 10.0 ** math.floor(math.log10(raw))
         step = next(unit * m for m in (1, 2, 5, 10) if unit * m >= raw * 0.999)
@@ -69,7 +69,7 @@ class Axis:
 
 
 def mean_picture(estimate: float, low: float, high: float, bounds: tuple[float, float], truth: float | None) -> str:
-    """Draw a mean with its confidence interval on a stretch of its range, with the true value if known."""
+    """Return a picture of a mean with its confidence interval on a stretch of its range, and the known true value."""
     values = [low, high, estimate, *([] if truth is None else [truth])]
     room = max(max(values) - min(values), (bounds[1] - bounds[0]) * 1e-6) * 0.6
     axis = Axis(min(values) - room, max(values) + room, 16, WIDTH - 16)
@@ -86,7 +86,7 @@ def mean_picture(estimate: float, low: float, high: float, bounds: tuple[float, 
 
 
 def bars_picture(rows: Sequence[Entry], truths: Sequence[float] | None, what: str = "Estimated share") -> str:
-    """Draw shares, or differences of them, as bars with their confidence intervals; true shares where known."""
+    """Return a picture of shares, or of differences, as bars with their intervals, and with true shares if known."""
     top = max([0.0, *(max(row.high, row.value) for row in rows), *(truths or ())]) * 1.05
     bottom = min(0.0, min(min(row.low, row.value) for row in rows))
     names = 118.0
@@ -109,15 +109,15 @@ def bars_picture(rows: Sequence[Entry], truths: Sequence[float] | None, what: st
 
 
 def histogram_picture(rows: Sequence[Entry], what: str = "Histogram") -> str:
-    """Draw a histogram, each bin with its confidence interval; many narrow bins are drawn together.
+    """Return a picture of a histogram with the confidence interval of each bin; very many bins share bars.
 
     Parameters
     ----------
     rows : sequence of Entry
-        All bins, in order. Where more than `MOST_BARS`, neighbours share a bar: at the mean of their estimates, with
-        a line from their lowest to their highest end.
+        All bins, in order. If there are more than `MOST_BARS`, neighbours share a bar: at the mean of their estimates,
+        with a line from their lowest to their highest end.
     what : str
-        What the bars are, for those who hear the picture.
+        Name of the bars in the picture's text for screen readers.
     """
     together = math.ceil(len(rows) / MOST_BARS)
     groups = [rows[i : i + together] for i in range(0, len(rows), together)]
@@ -141,14 +141,14 @@ def histogram_picture(rows: Sequence[Entry], what: str = "Histogram") -> str:
 
 
 def distribution_picture(curve: Curve, quantiles: Sequence[Entry]) -> str:
-    """Draw a distribution function with its band, and read the quantiles off it.
+    """Return a picture of a distribution function with its confidence band and the quantiles read from it.
 
     Parameters
     ----------
     curve : Curve
-        What is known at the edges.
+        The distribution function at the edges of bins.
     quantiles : sequence of Entry
-        Each is marked with its interval.
+        The quantiles; each is marked with its interval.
     """
     edges, below, rising = curve.value.tolist(), curve.below.tolist(), curve.rising.tolist()
     x_axis = Axis(edges[0], edges[-1], LEFT, WIDTH - RIGHT)
@@ -173,7 +173,7 @@ def distribution_picture(curve: Curve, quantiles: Sequence[Entry]) -> str:
 
 
 def _shares(axis: Axis) -> list[str]:
-    """Mark shares of the users on the left."""
+    """Return the labels of an axis of shares of the users, on the left."""
     parts: list[str] = []
     ticks = axis.ticks()
     places = max(0, -math.floor(math.log10(ticks[1] - ticks[0]) + 1e-9) - 2) if len(ticks) > 1 else 2
@@ -184,7 +184,7 @@ def _shares(axis: Axis) -> list[str]:
 
 
 def profile_picture(curves: Sequence[ProfileCurve], epsilon: float, delta: float) -> str:
-    """Draw privacy profiles, delta on a logarithmic scale, and mark the published point (epsilon, delta)."""
+    """Return a picture of privacy profiles, delta on a logarithmic scale, with the published point marked."""
     ends = [e for curve in curves for e in curve.epsilons]
     positive = [d for curve in curves for d in curve.deltas if d > 0.0]
     floor = max(math.floor(math.log10(min([delta, *positive]))), math.floor(math.log10(delta)) - 6)
@@ -203,7 +203,7 @@ def profile_picture(curves: Sequence[ProfileCurve], epsilon: float, delta: float
 
 
 def bounds_picture(rows: Sequence[EvidenceRow], low: float, high: float) -> str:
-    """Draw what each bound says as a dot on a logarithmic scale, the certified interval [low, high] shaded.
+    """Return a picture of the bounds, a dot each on a logarithmic scale, with the certified interval shaded.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def bounds_picture(rows: Sequence[EvidenceRow], low: float, high: float) -> str:
 
 
 def _log_ticks(axis: Axis) -> list[float]:
-    """Round values on an axis of logarithms to base 10, at most seven of them."""
+    """Return at most seven round values on an axis of base-10 logarithms."""
     powers = range(math.floor(axis.start), math.ceil(axis.end) + 1)
     for steps in ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,)):
         ticks = [step * 10.0**power for power in powers for step in steps]
@@ -246,7 +246,7 @@ def _log_ticks(axis: Axis) -> list[float]:
 
 
 def _path(curve: ProfileCurve, x_axis: Axis, y_axis: Axis) -> str:
-    """Trace a curve down to the bottom of the picture, where it is cut."""
+    """Return the SVG path of a curve down to the bottom of the picture, where it is cut."""
     points: list[str] = []
     for epsilon, delta in zip(curve.epsilons, curve.deltas, strict=True):
         power = math.log10(delta) if delta > 0.0 else -math.inf
@@ -299,12 +299,12 @@ def _svg(parts: Sequence[str], height: float, label: str) -> str:
 
 MOST_LEVELS = 12
 MOST_ROWS = 400
-"""Bins and coordinates a page lists, and points of a curve it draws."""
+"""Largest number of bins or coordinates that a page lists, and of points of a curve that it draws."""
 GSPA = "gspa"
 
 
 def page_template(name: str) -> Template:
-    """Return the template of a page, in which what comes from outside is escaped and a missing name is an error."""
+    """Return the template of a page, in which inserted text is escaped and a missing name is an error."""
     return _environment().get_template(name)
 
 
@@ -340,14 +340,14 @@ def render(
     remark: str = "",
     overview: Mapping[str, Any] | None = None,
 ) -> str:
-    """Write the page.
+    """Return the page with one or several answers.
 
     Parameters
     ----------
     heading : str
         Title of the page.
     answers : sequence of Answer
-        What to show, in order; at least one.
+        The answers, in their order on the page; at least one.
     command : str
         The command that repeats the run.
     version : str
@@ -355,7 +355,7 @@ def render(
     remark : str
         A sentence under the heading.
     overview : mapping, optional
-        The table of all groups, where the answers are of groups that share nobody.
+        The table of all groups, where the answers are of disjoint groups.
 
     Returns
     -------
@@ -386,7 +386,7 @@ def render(
 
 
 def _answer(answer: Answer) -> dict[str, Any]:
-    """Collect what the template needs to know of one answer."""
+    """Return the template's variables for one answer."""
     guarantee = answer.guarantee
     levels = wording.some_levels(guarantee, MOST_LEVELS)
     worst = guarantee.worst
@@ -417,7 +417,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
 
 
 def _bounds_picture(guarantee: Guarantee, sections: Sequence[Section]) -> Markup | None:
-    """Draw what every bound says; None where there is no finite, positive epsilon."""
+    """Return a picture of the values of all bounds; None unless epsilon is positive and finite."""
     if not 0.0 < guarantee.epsilon.upper < np.inf:
         return None
     rows = [row for section in sections for row in section.rows if row.epsilon is not None]
@@ -425,7 +425,7 @@ def _bounds_picture(guarantee: Guarantee, sections: Sequence[Section]) -> Markup
 
 
 def _profile(answer: Answer) -> Markup | None:
-    """Draw the worst level's privacy profile; None where there is no finite, positive epsilon."""
+    """Return a picture of the worst level's privacy profile; None if the answer has none."""
     if not answer.profile:
         return None
     guarantee = answer.guarantee
@@ -436,12 +436,12 @@ def _profile(answer: Answer) -> Markup | None:
 
 
 def estimate_parts(answer: Answer) -> dict[str, Any] | None:
-    """Collect what the template of an estimate needs to know; None without an estimate.
+    """Return the template's variables for an estimate; None without an estimate.
 
     Parameters
     ----------
     answer : Answer
-        Its release fits its kind.
+        The answer, whose release and view belong to one question.
     """
     release = answer.release
     if release is None:
@@ -478,7 +478,10 @@ def estimate_parts(answer: Answer) -> dict[str, Any] | None:
 
 
 def _entries(view: View, answer: Answer) -> dict[str, Any]:
-    """List the entries; projected ones and true ones where they are there, some of very many bins or coordinates."""
+    """Return headings and rows of the entries, with projected and true values where there are any.
+
+    Of very many bins or coordinates only some are listed.
+    """
     shape, truth = view.shape, answer.truth
     places = range(view.size) if shape.excerpt == "largest" else view.places(MOST_ROWS)
     rows = [[entry.name, *cells(view, entry, hedged=not shape.chosen)] for entry in view.entries(places)]
@@ -495,7 +498,7 @@ def _entries(view: View, answer: Answer) -> dict[str, Any]:
 
 
 def _picture(view: View, answer: Answer) -> Markup | None:
-    """Draw a view as its shape says."""
+    """Return the picture of a view, of the kind that its shape states; None without one."""
     drawn, entries = view.shape.picture, view.entries()
     if drawn is None:
         return None
@@ -510,7 +513,7 @@ def _picture(view: View, answer: Answer) -> Markup | None:
 
 
 def _legend(view: View, answer: Answer) -> list[tuple[str, str]]:
-    """Say what the signs of the picture stand for."""
+    """Return style and meaning of each mark in the picture."""
     drawn = view.shape.picture
     if drawn is None:
         return []
@@ -520,7 +523,7 @@ def _legend(view: View, answer: Answer) -> list[tuple[str, str]]:
 
 
 def _axis(view: View) -> str:
-    """Say which stretch the axis of a single number shows."""
+    """Return words for the stretch of the range that the axis of a single number shows."""
     if view.shape.label or view.support is None:
         return ""
     low, high = (wording.near(end) for end in view.support)

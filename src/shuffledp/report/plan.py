@@ -1,4 +1,4 @@
-"""A plan as the JSON object of docs/plan.md, as tables for a terminal, as a picture, and as one self-contained page."""
+"""Renderers of a plan: the JSON object of docs/plan.md, tables for a terminal, a picture, and a self-contained page."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ from shuffledp.report.wording import (
 from shuffledp.setting import SEEN_MEANING
 
 MOST_LEVELS = 1000
-"""Levels listed in JSON."""
+"""Largest number of levels listed in JSON."""
 MOST_SHOWN = 12
-"""Levels listed for people."""
+"""Largest number of levels listed for people."""
 WAY = {"reports": "levels withheld", "levels": "levels shown", "sum": "only the sum released"}
 
 
 def plan_to_json(plan: Plan, other_steps: Sequence[str] = ()) -> dict[str, Any]:
-    """Build the object `shuffledp plan --json` prints.
+    """Return the object that `shuffledp plan --json` prints.
 
     Parameters
     ----------
     plan : Plan
         The plan.
     other_steps : sequence of str
-        Commands that carry out the smallest error within the target, where that is another plan.
+        Commands for the plan with the smallest error within the target, where that is another plan.
     """
     rule = plan.bucketing
     return {
@@ -95,7 +95,7 @@ def _rounding(rule: Bucketing) -> dict[str, Any]:
 
 
 def _most_accurate(plan: Plan, steps: Sequence[str]) -> dict[str, Any] | None:
-    """Describe the smallest error within the target; null if it is the plan itself."""
+    """Return the plan with the smallest error within the target as an object; None if it is the plan itself."""
     row, rule = plan.most_accurate, plan.most_accurate.bucketing
     if rule is None or rule is plan.bucketing:
         return None
@@ -139,7 +139,7 @@ def _alternative(row: Alternative) -> dict[str, Any]:
 
 
 def print_plan(console: Console, plan: Plan) -> None:
-    """Print a plan: what to do, what it promises, what limits it, and what else there was."""
+    """Print a plan: what to do, what it promises, what limits it, and the alternatives."""
     for sentence in headline(plan):
         console.print(sentence, highlight=False)
     console.print(_alternatives_table(plan))
@@ -152,7 +152,7 @@ def print_plan(console: Console, plan: Plan) -> None:
 
 
 def headline(plan: Plan) -> list[str]:
-    """Say what to do and what it promises, in two or three sentences."""
+    """Return two or three sentences on what to do and what it promises."""
     rule, chosen = plan.bucketing, plan.chosen
     error = f"standard error {error_words(plan, plan.standard_error)}"
     wanted = "" if plan.target_error is None else f", wanted {error_words(plan, plan.target_error)}: " + _verdict(plan)
@@ -173,7 +173,7 @@ def headline(plan: Plan) -> list[str]:
 
 
 def other_headline(plan: Plan) -> str | None:
-    """Describe the smallest error within the central target; None if it is the plan itself."""
+    """Return a sentence on the smallest error within the central target; None if it is the plan's."""
     row, rule = plan.most_accurate, plan.most_accurate.bucketing
     if rule is None or rule is plan.bucketing:
         return None
@@ -185,7 +185,7 @@ def other_headline(plan: Plan) -> str | None:
 
 
 def error_words(plan: Plan, error: float) -> str:
-    """Show a standard error in its unit: points for shares, that of the question for numbers."""
+    """Return a standard error with its unit: points for shares, the question's unit for numbers."""
     return distance(error, shares=_of_shares(plan), digits=DIGITS)
 
 
@@ -198,13 +198,13 @@ def _verdict(plan: Plan) -> str:
 
 
 def how_weighted(row: Alternative) -> str:
-    """How visible levels are combined, in words."""
+    """Return words for the way in which visible levels are combined."""
     words = {"population": ", everybody counting the same", "precision": ", weighted for least noise"}
     return "" if row.weights is None else words[row.weights]
 
 
 def rounding_sentences(rule: Bucketing) -> list[str]:
-    """Say what happens to everybody's budget."""
+    """Return sentences on how everybody's budget is rounded."""
     said: list[str] = []
     if rule.levels is not None:
         listed = ", ".join(down(float(level), 6) for level in rule.levels[:MOST_SHOWN])
@@ -219,7 +219,7 @@ def rounding_sentences(rule: Bucketing) -> list[str]:
 
 
 def advice(plan: Plan) -> list[str]:
-    """Say how budgets are rounded, what limits the plan, and what would help."""
+    """Return sentences on how budgets are rounded, what limits the plan, and what would improve it."""
     said = rounding_sentences(plan.bucketing)
     remedies, name = plan.remedies, error_words(plan, plan.target_error or 0.0)
     if plan.limit == "privacy":
@@ -251,14 +251,14 @@ def advice(plan: Plan) -> list[str]:
 
 
 def ways_title(plan: Plan) -> str:
-    """Title of the list of ways: what comes first, and at which delta its epsilons hold."""
+    """Return the title of the list of alternatives: its order, and the delta of its epsilons."""
     first = "smallest error within the target" if plan.chosen.least is None else "smallest epsilon with the error"
     over = over_rounds(plan.guarantee.setting)
     return f"Ways to ask, the {first} first (every epsilon at delta = {probability(plan.delta)}{over})"
 
 
 def way_headings(plan: Plan) -> list[str]:
-    """Headings of `way_numbers`."""
+    """Return the headings of the columns of `way_numbers`."""
     least = [] if plan.target_error is None else ["least epsilon with the error"]
     unit = " (points)" if _of_shares(plan) else ""
     return ["bytes", f"error{unit}, all budgets", "its epsilon", f"error{unit} in target", "its epsilon", *least]
@@ -278,7 +278,7 @@ def _alternatives_table(plan: Plan) -> Table:
 
 
 def reasons(plan: Plan) -> list[tuple[str, str]]:
-    """Say why some ways were not planned: their mechanisms, with the levels shown or withheld, and the reason."""
+    """Return the reasons why some alternatives were not planned, as pairs (mechanisms with their view, reason)."""
     ways: dict[str, dict[str, None]] = {}
     for row in plan.alternatives:
         if row.refused is not None:
@@ -288,7 +288,11 @@ def reasons(plan: Plan) -> list[tuple[str, str]]:
 
 
 def way_numbers(row: Alternative, plan: Plan) -> list[str]:
-    """Bytes of a report; error and epsilon with all of everybody's budget, and within the target; least epsilon."""
+    """Return the cells of an alternative.
+
+    Bytes of a report; error and epsilon with everybody's whole budget; the same within the target; smallest epsilon
+    that reaches the target error.
+    """
     empty = [] if plan.target_error is None else ["-" if row.least is None else up(row.least_epsilon, 3)]
     if row.given is None:
         return ["", "-", "", "-", "", *empty]
@@ -319,7 +323,7 @@ WIDTH, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 460.0, 72.0, 18.0, 22.0, 280.0, 330.0
 
 
 def curve_picture(plan: Plan) -> str:
-    """Draw the predicted error against the certified central epsilon, both logarithmic, with targets and the plan.
+    """Return a picture of the predicted error against the certified central epsilon, with targets and the plan.
 
     Parameters
     ----------
@@ -361,7 +365,7 @@ def curve_picture(plan: Plan) -> str:
 
 
 def curve_file(plan: Plan) -> str:
-    """Return the picture as a file of its own: with the style sheet inside, on paper."""
+    """Return the picture as a standalone SVG file that includes the style sheet and a background."""
     style = (files("shuffledp.report") / "templates" / "style.css").read_text(encoding="utf-8")
     look = f"<style>{style} svg {{ font-family: sans-serif; }}</style>"
     paper = f'<rect width="{WIDTH:.0f}" height="{HEIGHT:.0f}" fill="var(--card)"/>'
@@ -372,7 +376,7 @@ def curve_file(plan: Plan) -> str:
 def plan_page(
     plan: Plan, *, command: str, version: str, next_steps: Sequence[str] = (), other_steps: Sequence[str] = ()
 ) -> str:
-    """Write the page.
+    """Return the page of a plan.
 
     Parameters
     ----------
@@ -385,7 +389,7 @@ def plan_page(
     next_steps : sequence of str
         Commands that carry it out.
     other_steps : sequence of str
-        Commands that carry out the smallest error within the target instead, where that is another plan.
+        Commands for the plan with the smallest error within the target, where that is another plan.
 
     Returns
     -------
@@ -434,7 +438,7 @@ def _grid(x_axis: Axis, y_axis: Axis) -> list[str]:
 
 
 def _ticks(start: float, end: float, most: int) -> list[float]:
-    """Round values with logarithms (to base 10) from start to end, at most so many."""
+    """Return at most ``most`` round values whose base-10 logarithms lie between start and end."""
     powers = range(math.floor(start), math.ceil(end) + 1)
     inside: list[float] = []
     for steps in ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,)):

@@ -56,9 +56,9 @@ if TYPE_CHECKING:
 
 MOST_LEVELS = 12
 MOST_ROWS = 60
-"""Categories, bins and coordinates that a table on the terminal lists."""
+"""Largest number of categories, bins or coordinates in a table on the terminal."""
 BAR = 12
-"""Characters of the longest bar."""
+"""Length of the longest bar, in characters."""
 NOT_PRIVATE = "NOT PRIVATE: this is a simulation with a known seed; anyone can undo the noise. Do not publish it."
 STANDING_STYLE = {
     Standing.CERTIFIED: "green",
@@ -69,16 +69,16 @@ STANDING_STYLE = {
 
 
 def print_guarantee(console: Console, guarantee: Guarantee, *, bounds: bool = True, counts: str = "user") -> None:
-    """Print one guarantee: the number to publish, the levels, what was consulted, the promise in words.
+    """Print one guarantee: the number to publish, the levels, the bounds evaluated, and the promise in words.
 
     Parameters
     ----------
     console : Console
-        Where to.
+        The console to print on.
     guarantee : Guarantee
         The guarantee.
     bounds : bool
-        Whether to list the bounds that were consulted.
+        Whether to list the bounds that were evaluated.
     counts : str
         What the setting counts, see `wording.unit`.
     """
@@ -123,7 +123,7 @@ def _level_table(guarantee: Guarantee, counts: str) -> Table:
 
 
 def _print_evidence(console: Console, guarantee: Guarantee) -> None:
-    """Print a section per kind of bound: without a column for the kind, 80 characters have room for the words."""
+    """Print a section per kind of bound; without a column for the kind, the words fit into 80 characters."""
     sections = evidence_sections(guarantee)
     asked = f"What was consulted (for the worst level, at delta = {probability(guarantee.delta)})"
     console.print(asked, style="italic", highlight=False)
@@ -135,7 +135,7 @@ def _print_evidence(console: Console, guarantee: Guarantee) -> None:
 
 
 def _evidence_table(section: Section, every: Sequence[EvidenceRow]) -> Table:
-    """Columns are as wide as all sections need, so that they stand under each other."""
+    """Return the table of a section, with column widths that fit all sections, so that the columns are aligned."""
     table = Table(box=None, show_header=False, padding=(0, 1, 0, 1))
     table.add_column("bound", no_wrap=True, min_width=max(len(row.key) for row in every))
     if section.standing is not None:
@@ -151,16 +151,16 @@ def _evidence_table(section: Section, every: Sequence[EvidenceRow]) -> Table:
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown besides the answer and its guarantee.
+    """The optional parts of the output, besides the answer and its guarantee.
 
     Parameters
     ----------
     simplex : bool
-        The nearest shares that could be, beside the unbiased ones.
+        Shares projected to the simplex, beside the unbiased ones.
     simultaneous : bool
         Intervals that hold together.
     bounds : bool
-        The bounds that were consulted.
+        The bounds that were evaluated.
     counts : bool
         Counts beside shares, and sums beside means.
     """
@@ -171,17 +171,17 @@ class Shown:
     counts: bool = False
 
     def of(self, shape: Shape) -> Shown:
-        """Show intervals together where they can only hold together."""
+        """Return the same with simultaneous intervals, if those of the question can only hold together."""
         return replace(self, simultaneous=True) if shape.chosen else self
 
     @property
     def interval(self) -> str:
-        """Heading of the intervals."""
+        """Heading of the intervals, which says whether they hold together."""
         return f"{CONFIDENCE:.0%} interval" + (", all together" if self.simultaneous else ", one by one")
 
 
 LEFT = ("category", "item")
-"""Headings of columns of words, which begin at the left."""
+"""Headings of columns of words, which are aligned to the left."""
 
 
 def print_release(console: Console, release: Release, shown: Shown) -> None:
@@ -190,11 +190,11 @@ def print_release(console: Console, release: Release, shown: Shown) -> None:
     Parameters
     ----------
     console : Console
-        Where to.
+        The console to print on.
     release : Release
-        Of any question.
+        The release of any question.
     shown : Shown
-        What is shown besides.
+        The optional parts to print.
     """
     shown = shown.of(release.question.shape)
     view = view_of(release, simplex=shown.simplex, simultaneous=shown.simultaneous)
@@ -227,7 +227,7 @@ def _print_number(console: Console, release: Release, view: View, shown: Shown) 
 
 
 def _print_entries(console: Console, release: Release, view: View, shown: Shown) -> None:
-    """Print an answer of several numbers as a table: as many lines as its shape allows."""
+    """Print an answer of several numbers as a table, with as many lines as its shape allows."""
     shape, places = view.shape, view.places(MOST_ROWS)
     title = f"{shape.title} of {people(release)} ({release.mechanism})"
     if not view.size:
@@ -261,14 +261,14 @@ def _print_entries(console: Console, release: Release, view: View, shown: Shown)
 
 
 def print_amounts(console: Console, releases: Mapping[str, Release], shown: Shown, by: str = "") -> None:
-    """Print counts of shares, or sums of means; nothing where there are neither.
+    """Print counts of shares, or sums of means; nothing where the question has neither.
 
     Parameters
     ----------
     console : Console
-        Where to.
+        The console to print on.
     releases : mapping of str to Release
-        Of one question, by the name of the group.
+        Releases of one question, by the name of the group.
     shown : Shown
         How intervals are shown.
     by : str
@@ -303,11 +303,11 @@ def print_grouped(console: Console, found: GroupedRelease, shown: Shown) -> None
     Parameters
     ----------
     console : Console
-        Where to.
+        The console to print on.
     found : GroupedRelease
-        What was released.
+        The releases.
     shown : Shown
-        What is shown besides.
+        The optional parts to print.
     """
     shown = shown.of(first_of(found).question.shape)
     names = grouped_headings(found, shown.interval)
@@ -351,7 +351,7 @@ CAN_ONLY_ACCUSE = "An audit can only accuse: that this attack found nothing does
 
 
 def print_audit(console: Console, result: AuditResult) -> None:
-    """Print the verdict, the event that supports it, how often it happened, and what the verdict is worth."""
+    """Print the verdict, the event that supports it, how often it happened, and what the verdict means."""
     claim = f"epsilon = {result.claimed:g}" + (f", delta = {probability(result.delta)}" if result.delta else "")
     sure = f"at confidence {result.confidence:.10g}"
     least = f"at least [bold]{down(result.epsilon_lower_bound)}[/] {sure}"

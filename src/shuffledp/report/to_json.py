@@ -1,4 +1,4 @@
-"""Guarantees and releases as JSON objects of the contract: ends as `certify` rounds them, infinity as "inf"."""
+"""Guarantees and releases as JSON objects, with bounds as `certify` rounds them, and infinity as "inf"."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from shuffledp.releases.run import GroupedRelease
 
 FORMAT = 2
-"""Number of the JSON objects' format; it grows when a key is removed or its meaning changes."""
+"""Format number of the JSON objects; it increases when a key is removed or its meaning changes."""
 
 
 def dumps(value: Mapping[str, Any]) -> str:
-    """Write one JSON object with its format number; infinities become the string "inf", and NaN is refused.
+    """Return a JSON object as a text, with its format number; infinities become the string "inf", and NaN is refused.
 
-    Letters stand as they are; what a terminal would obey instead of showing is written by its number.
+    Letters are not escaped; control characters, which a terminal would obey, are.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def dumps(value: Mapping[str, Any]) -> str:
 
 
 def dummies_to_json(dummies: Dummies) -> dict[str, Any]:
-    """Name the law of dummies, their number, and what else it has."""
+    """Return the name of the dummies' distribution, their number, and the distribution's parameters."""
     if isinstance(dummies, Uniform):
         return {"law": "uniform", "count": dummies.count}
     if isinstance(dummies, DiscreteLaplace):
@@ -65,12 +65,12 @@ def dummies_to_json(dummies: Dummies) -> dict[str, Any]:
 
 
 def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
-    """Build the object `shuffledp amplify --json` prints.
+    """Return the object that `shuffledp amplify --json` prints.
 
     Parameters
     ----------
     guarantee : Guarantee
-        At most as many levels as it holds are listed; ``levels_total`` tells how many there are.
+        The guarantee. The levels it holds are listed; ``levels_total`` is the number of all levels.
     """
     setting, floor, crowd = guarantee.setting, guarantee.floor, guarantee.crowd
     told = {} if setting.dummies is None else {"dummies": dummies_to_json(setting.dummies)}
@@ -104,14 +104,14 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
 
 
 def mu_to_json(guarantee: Guarantee, outside: float) -> dict[str, Any]:
-    """Build the object "mu": a Gaussian shift that is worse than the collection, all but ``outside`` of it.
+    """Return the object "mu": a Gaussian shift that dominates the collection except for probability ``outside``.
 
     Parameters
     ----------
     guarantee : Guarantee
         From `certify`.
     outside : float
-        What may be revealed beyond mu, a probability in [0, 1).
+        Probability with which more than mu may be revealed, in [0, 1).
     """
     found = attempt(lambda: guarantee.mu(outside))
     if isinstance(found, Refused):
@@ -120,7 +120,7 @@ def mu_to_json(guarantee: Guarantee, outside: float) -> dict[str, Any]:
 
 
 def audit_to_json(result: AuditResult) -> dict[str, Any]:
-    """Build the object `shuffledp audit --json` prints."""
+    """Return the object that `shuffledp audit --json` prints."""
     return {
         "claimed": result.claimed,
         "delta": result.delta,
@@ -141,7 +141,7 @@ def audit_to_json(result: AuditResult) -> dict[str, Any]:
 
 
 def budgets_to_json(budgets: Budgets, most: int) -> dict[str, Any]:
-    """List a population's levels, at most so many, and tell how many there are."""
+    """Return at most ``most`` of a population's levels, and the number of all of them."""
     columns = (budgets.epsilons[:most].tolist(), budgets.deltas[:most].tolist(), budgets.counts[:most].tolist())
     return {
         "levels": [{"epsilon0": e, "delta0": d, "count": c} for e, d, c in zip(*columns, strict=True)],
@@ -152,20 +152,20 @@ def budgets_to_json(budgets: Budgets, most: int) -> dict[str, Any]:
 # Releases: what their view holds, how it was made, and the guarantee.
 
 MOST_EDGES = 1000
-"""Points of a distribution function that are listed."""
+"""Largest number of points of a distribution function that are listed."""
 
 
 def release_to_json(release: Release, *, simplex: bool = False, simultaneous: bool = False) -> dict[str, Any]:
-    """Build the object that the question's command prints with --json.
+    """Return the object that the question's command prints with --json.
 
     Parameters
     ----------
     release : Release
-        Of any question.
+        The release of any question.
     simplex : bool
-        Add "projected" beside each share.
+        Whether to add "projected" beside each share.
     simultaneous : bool
-        Whether intervals hold together; else each holds by itself.
+        True: the intervals hold together. False: each holds by itself.
     """
     view = view_of(release, simplex=simplex, simultaneous=simultaneous)
     listed: Any = entries_to_json(view)
@@ -195,19 +195,19 @@ def release_to_json(release: Release, *, simplex: bool = False, simultaneous: bo
 
 
 def _curve(curve: Curve) -> list[dict[str, Any]]:
-    """List the estimated fraction below edges of bins: all of them, or `MOST_EDGES` spread evenly."""
+    """Return the estimated fraction below edges of bins, at up to `MOST_EDGES` evenly spread edges."""
     some = curve.some(MOST_EDGES)
     columns = zip(some.value.tolist(), some.below.tolist(), some.standard_error.tolist(), strict=True)
     return [{"value": value, "below": below, "standard_error": error} for value, below, error in columns]
 
 
 def entries_to_json(view: View) -> list[dict[str, Any]]:
-    """List the entries of a view: label, number, error, interval, projected share if asked for.
+    """Return the entries of a view: label, number, error, interval, and projected share if asked for.
 
     Parameters
     ----------
     view : View
-        Of any question.
+        The view of any question.
     """
     shape, bare = view.shape, view.numbers.error is None
     return [
@@ -221,12 +221,12 @@ def entries_to_json(view: View) -> list[dict[str, Any]]:
 
 
 def amounts_to_json(view: View) -> dict[str, Any]:
-    """Return counts or sums under their name; nothing where the question has neither.
+    """Return counts or sums under their key; an empty object where the question has neither.
 
     Parameters
     ----------
     view : View
-        Of any question.
+        The view of any question.
     """
     found, shape = view.amounts, view.shape
     if found is None or found.error is None:
@@ -245,12 +245,12 @@ def amounts_to_json(view: View) -> dict[str, Any]:
 
 
 def grouped_to_json(found: GroupedRelease, *, simplex: bool = False, simultaneous: bool = False) -> dict[str, Any]:
-    """Build the object that a question with --by prints with --json.
+    """Return the object that a question with --by prints with --json.
 
     Parameters
     ----------
     found : GroupedRelease
-        What was released.
+        The releases.
     simplex, simultaneous : bool
         As for `release_to_json`.
     """
@@ -270,12 +270,12 @@ def grouped_to_json(found: GroupedRelease, *, simplex: bool = False, simultaneou
 
 
 def weighted_to_json(found: GroupedRelease, margins: Margins) -> dict[str, Any]:
-    """Build the object of shares, or of a mean, weighted to margins.
+    """Return the object of shares, or of a mean, weighted to margins.
 
     Parameters
     ----------
     found : GroupedRelease
-        What was released.
+        The releases.
     margins : Margins
         Public margins of its groups.
     """
@@ -326,7 +326,7 @@ def _interval(interval: Interval) -> dict[str, float]:
 
 
 def _plain(value: Any) -> Any:
-    """Turn numpy values into Python's, and infinities into words."""
+    """Return a value with NumPy types replaced by Python's, and infinities by words."""
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, np.generic):

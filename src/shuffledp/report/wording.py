@@ -79,13 +79,13 @@ PROJECTED = (
 
 
 def unit(release: Release | None) -> str:
-    """Name what a setting counts: users, or the rows of people who own several."""
+    """Return the word for what a setting counts: "user", or "row" for the rows of people who own several."""
     several = release is not None and release.unit == "people" and release.guarantee.setting.group_size > 1
     return "row" if several else "user"
 
 
 def odds_factor(epsilon: float) -> str:
-    """Show e^epsilon rounded up: the factor by which the chance of any conclusion may move, up to delta.
+    """Return e^epsilon, rounded up, as a text: the factor by which the chance of any conclusion may grow, up to delta.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def odds_factor(epsilon: float) -> str:
 
 
 def moves(epsilon: float, delta: float) -> str:
-    """Show how far the chance of any conclusion may move at most; at an epsilon of 0 that is delta.
+    """Return words for the largest change of the chance of any conclusion; at an epsilon of 0 that is delta.
 
     Examples
     --------
@@ -110,7 +110,10 @@ def moves(epsilon: float, delta: float) -> str:
 
 
 def promise(level: LevelGuarantee, delta: float, setting: Setting, counts: str = "user") -> str:
-    """Say the guarantee of one level of a setting, which counts users or rows, as a sentence or two."""
+    """Return the guarantee of one level in one or two sentences.
+
+    ``counts`` is the word for what the setting counts, see `unit`.
+    """
     if math.isinf(level.epsilon.upper):
         return f"Nothing can be promised to this level at delta = {probability(delta)}."
     size, of_one_budget = count(setting.group_size), " of one budget" if setting.budgets.levels > 1 else ""
@@ -136,7 +139,7 @@ def promise(level: LevelGuarantee, delta: float, setting: Setting, counts: str =
 
 
 def covers(setting: Setting) -> list[str]:
-    """Say what a guarantee covers beyond one round of one report by each of users who are honest and present.
+    """Return words for what a guarantee covers beyond one report of each honest and present user in one round.
 
     Examples
     --------
@@ -162,11 +165,11 @@ def covers(setting: Setting) -> list[str]:
 
 
 _WIDE = 1.1
-"""So many times the lower end an upper end is far from it."""
+"""Ratio of upper to lower end from which on a sentence explains the gap."""
 
 
 def lower_end(epsilon: Interval) -> str:
-    """Say in brackets what an attack reaches, and whose the gap above it is.
+    """Return words in brackets on the epsilon that a known attack reaches, and on the cause of the gap above it.
 
     Examples
     --------
@@ -184,12 +187,12 @@ def lower_end(epsilon: Interval) -> str:
 
 
 def over_rounds(setting: Setting) -> str:
-    """Say after a number how many rounds it covers; nothing of a single one."""
+    """Return words for the number of rounds that a preceding number covers; "" for a single round."""
     return f", over all {count(setting.rounds)} rounds" if setting.rounds > 1 else ""
 
 
 def unshuffled(setting: Setting) -> str:
-    """Say what is left against whoever sees the reports before they are shuffled, the shuffler among them.
+    """Return a sentence on the guarantee against whoever sees the reports before they are shuffled.
 
     Budgets add up: over rounds, over the reports of a round, and over the records of a group.
 
@@ -207,7 +210,7 @@ def unshuffled(setting: Setting) -> str:
 
 
 def enumerated(parts: Sequence[str]) -> str:
-    """Join parts of a sentence, at least one.
+    """Return parts of a sentence, at least one, joined by commas and "and".
 
     Examples
     --------
@@ -218,7 +221,7 @@ def enumerated(parts: Sequence[str]) -> str:
 
 
 def situation(setting: Setting, counts: str = "user") -> str:
-    """List a setting's numbers in a line: users or rows, randomizer, rounds, and whatever is not the usual.
+    """Return a setting's numbers in a line: users or rows, randomizer, rounds, and options that are not the default.
 
     Examples
     --------
@@ -245,7 +248,7 @@ def situation(setting: Setting, counts: str = "user") -> str:
 
 
 def counted_dummies(setting: Setting) -> str:
-    """Show how many dummies there are, and their law if it is not the uniform one; "" without dummies.
+    """Return the number of dummies, and their distribution if it is not uniform, in words; "" without dummies.
 
     Examples
     --------
@@ -262,10 +265,11 @@ def counted_dummies(setting: Setting) -> str:
 
 
 def weighted_by(release: Release) -> str:
-    """Tell in a word what decides how much a person counts in an estimate: "people", "precision" or "budget".
+    """Return a word for what determines a person's weight in an estimate: "people", "precision" or "budget".
 
-    "people": everybody counts the same. "precision" (levels seen, on request) and "budget" (levels withheld): those who
-    allow more count more, which leans the estimate towards them if budgets go along with the records.
+    "people": everybody has the same weight. "precision" (levels seen, on request) and "budget" (levels withheld):
+    people with larger budgets have larger weights, which biases the estimate towards them if budgets depend on the
+    records.
     """
     if release.guarantee.levels_total == 1:
         return "people"
@@ -273,12 +277,12 @@ def weighted_by(release: Release) -> str:
 
 
 def guarantee_notes(guarantee: Guarantee, people: int | None = None) -> list[str]:
-    """Say what a guarantee of so many people is not worth, where a reader could take it for more."""
+    """Return sentences on the limits of a guarantee, where a reader could expect more; ``people`` is their number."""
     return [*dummies_notes(guarantee), *large_delta_notes(guarantee, people)]
 
 
 def large_delta_notes(guarantee: Guarantee, people: int | None = None) -> list[str]:
-    """Say that a delta above 1/n of so many people protects nobody for certain."""
+    """Return a warning that a delta above 1/n protects nobody for certain, n being the number of people."""
     n = guarantee.setting.budgets.n if people is None else people
     if guarantee.delta * n <= 1.0:
         return []
@@ -289,7 +293,7 @@ def large_delta_notes(guarantee: Guarantee, people: int | None = None) -> list[s
 
 
 def dummies_notes(guarantee: Guarantee) -> list[str]:
-    """Say, of a collection with dummies, against whom each of its two numbers holds."""
+    """Return sentences, for a collection with dummies, on the attacker against whom each of its two numbers holds."""
     floor, crowd = guarantee.floor, guarantee.crowd
     if floor is None or crowd is None:
         return []
@@ -301,12 +305,12 @@ def dummies_notes(guarantee: Guarantee) -> list[str]:
 
 
 def local_budget(level: LevelGuarantee) -> str:
-    """Show a level's own budget: epsilon0, and delta0 where there is one."""
+    """Return a level's own budget as a text: epsilon0, and delta0 where there is one."""
     return near(level.epsilon0) + (f", δ₀ {probability(level.delta0)}" if level.delta0 else "")
 
 
 def asymptotic_epsilon(guarantee: Guarantee, key: str) -> float | None:
-    """Find what a published formula claims for the worst level; None if it does not apply."""
+    """Return the epsilon (nats) that a published formula claims for the worst level; None if it does not apply."""
     for evidence in guarantee.evidence:
         if evidence.key == key and evidence.epsilon is not None:
             return evidence.epsilon.upper
@@ -314,7 +318,7 @@ def asymptotic_epsilon(guarantee: Guarantee, key: str) -> float | None:
 
 
 def some_levels(guarantee: Guarantee, most: int) -> list[LevelGuarantee]:
-    """At most `most` levels, spread over those known, the first, the last and the worst among them."""
+    """Return at most `most` levels, spread over those known and including the first, the last and the worst."""
     levels = guarantee.levels
     if len(levels) <= most:
         return list(levels)
@@ -324,7 +328,7 @@ def some_levels(guarantee: Guarantee, most: int) -> list[LevelGuarantee]:
 
 
 class Standing(StrEnum):
-    """What a bound's number is worth to a reader, best first."""
+    """How far a bound's number can be relied on, the most reliable kind first."""
 
     CERTIFIED = "certified"
     WITNESS = "witness"
@@ -333,12 +337,12 @@ class Standing(StrEnum):
 
     @property
     def words(self) -> str:
-        """The kind as a reader is told it."""
+        """The name of the kind in words."""
         return _WORDS[self]
 
     @property
     def meaning(self) -> str:
-        """What may be concluded from the number."""
+        """What may be concluded from a number of this kind."""
         return _MEANING[self]
 
 
@@ -363,22 +367,22 @@ _SOURCE_WORDS = {
 
 @dataclass(frozen=True)
 class EvidenceRow:
-    """One bound, what it said about the worst level or why it said nothing.
+    """One bound with its value at the worst level, or the reason why it has none.
 
     Parameters
     ----------
     key : str
         The bound's key in ``shuffledp.bounds``.
     standing : Standing
-        What its number is worth.
+        How far its number can be relied on.
     is_lower : bool
         Whether it bounds the leak from below.
     epsilon : float or None
         The end of its enclosure that counts, nats, possibly inf; None if it does not apply.
     shown : str
-        That end as read by people, rounded to the safe side; "≥" marks lower bounds.
+        That end as a text, rounded to the safe side; "≥" marks lower bounds.
     words : str
-        Where the theorem stands, and how surely its formula is known; or why it does not apply.
+        The source of the theorem, and how surely its formula is known; or why it does not apply.
     """
 
     key: str
@@ -390,13 +394,13 @@ class EvidenceRow:
 
     @property
     def drawable(self) -> bool:
-        """Whether the value has a place on a logarithmic scale."""
+        """Whether epsilon is positive and finite, and so has a place on a logarithmic scale."""
         return self.epsilon is not None and 0.0 < self.epsilon < math.inf
 
 
 @dataclass(frozen=True)
 class Section:
-    """The bounds of one kind that answered, or those of all kinds that did not.
+    """The bounds of one kind that apply, or all bounds that do not.
 
     Parameters
     ----------
@@ -415,7 +419,7 @@ class Section:
 
 
 def evidence_sections(guarantee: Guarantee) -> list[Section]:
-    """Group the evidence by kind, the strongest kind first; what does not apply comes last."""
+    """Return the evidence grouped by kind, the most reliable kind first; bounds that do not apply come last."""
     rows = sorted((_row(entry) for entry in guarantee.evidence), key=_strength)
     sections = [Section(kind, kind.words, kind.meaning, _answered(rows, kind)) for kind in Standing]
     refusing = tuple(row for row in rows if row.epsilon is None)
@@ -424,13 +428,13 @@ def evidence_sections(guarantee: Guarantee) -> list[Section]:
 
 
 def _answered(rows: Sequence[EvidenceRow], kind: Standing) -> tuple[EvidenceRow, ...]:
-    """Upper bounds of the kind, then lower ones."""
+    """Return the rows of a kind that have a value: upper bounds, then lower ones."""
     chosen = [row for row in rows if row.standing is kind and row.epsilon is not None]
     return tuple(sorted(chosen, key=lambda row: row.is_lower))
 
 
 def standing(entry: Evidence) -> Standing:
-    """Tell what a bound's number is worth."""
+    """Return how far a bound's number can be relied on."""
     if entry.kind is Kind.ASYMPTOTIC:
         return Standing.ASYMPTOTIC
     bound = bounds.get(entry.key)
@@ -440,13 +444,13 @@ def standing(entry: Evidence) -> Standing:
 
 
 def source(entry: Evidence) -> str | None:
-    """Tell how surely a published formula is known: "paper", "code", "second" or "own"; None where no one asks."""
+    """Return how surely a published formula is known: "paper", "code", "second" or "own"; None for other bounds."""
     known: object = getattr(bounds.get(entry.key), "source", None)
     return None if known is None else str(known)
 
 
 def value(entry: Evidence) -> float | None:
-    """Return the end of a bound's enclosure that counts: the lower one of a lower bound, else the upper one."""
+    """Return the end of a bound's enclosure that counts: the lower end of a lower bound, else the upper end."""
     if entry.epsilon is None:
         return None
     return entry.epsilon.lower if entry.kind is Kind.CERTIFIED_LOWER else entry.epsilon.upper
@@ -466,7 +470,7 @@ def _row(entry: Evidence) -> EvidenceRow:
 
 
 def _strength(row: EvidenceRow) -> float:
-    """Small for strong statements: the smallest upper bound, the largest lower one."""
+    """Return a number that is smaller for stronger statements: small upper bounds, large lower ones."""
     if row.epsilon is None:
         return 0.0
     return -row.epsilon if row.is_lower else row.epsilon

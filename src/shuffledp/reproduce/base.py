@@ -28,7 +28,7 @@ Cell = str | float | int
 
 
 Progress = Callable[[float], None]
-"""Called with the part of the work that is done, from 0 to 1."""
+"""Function called with the share of the work that is done, from 0 to 1."""
 
 
 def silent(done: float) -> None:
@@ -135,7 +135,7 @@ def number(value: float, digits: int = 3) -> str:
 # The papers' populations of budgets (GSPA, Table 2).
 
 DRAWN = 1000
-"""Budgets drawn at random; a larger population repeats them, so that it has the same levels."""
+"""Number of budgets drawn at random; a larger population repeats them, so that it has the same levels."""
 
 
 SEED = 2312  # of the draws; the papers give none
@@ -196,7 +196,7 @@ BLUE, INK, RED, PURPLE, GREEN, GREY, ORANGE = (
 
 
 BAND: dict[str, Any] = {"color": BLUE, "alpha": 0.22, "linewidth": 0}
-"""What is certified: the true value lies in it."""
+"""Style of the band of certified values, in which the true value lies."""
 
 
 STYLE: dict[Any, Any] = {

@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 USERS = 10_000
 FRACTIONS = (0.54, 0.37, 0.09)
 BUDGETS = (0.1, 0.5, 1.0)
-"""Cautious, medium and liberal users: their shares, and their local budgets."""
+"""Local budgets of cautious, medium and liberal users."""
 LOW, HIGH, CENTRE, SPREAD = 20.0, 80.0, 50.0, 10.0
-"""Numbers are normal and clipped to the range; the paper leaves their deviation open."""
+"""Range, mean and deviation of the numbers, normal and clipped to the range; the paper leaves the deviation open."""
 DENSITY = 0.7
 REPEATS, QUICK_REPEATS = 1000, 100
 SEED = 3

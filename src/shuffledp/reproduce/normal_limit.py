@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EPSILON0, DELTA0 = 0.1, 0.01
-"""Of the paper's remark: 100 users, epsilon 0.1, delta 1/n."""
+"""Parameters of the paper's remark: 100 users, epsilon 0.1, delta 1/n."""
 NODES = 24
-"""Of the Gauss-Legendre rule in one unit cell."""
+"""Number of nodes of the Gauss-Legendre rule in one unit cell."""
 REACH = 9.0
-"""Deviations from the mean beyond which both laws are below 1e-17."""
+"""Number of deviations from the mean beyond which both laws are below 1e-17."""
 HEADER = ("n", "clone chance", "total variation")
 
 

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PURE = ((1.0, 0.0), (1.0, 0.1), (3.0, 0.0))
-"""(epsilon, delta) of the left panel; the paper draws the shape for unnamed values."""
+"""Values of (epsilon, delta) in the left panel; the paper draws the shape for unnamed values."""
 MUS = (0.5, 1.0, 3.0)
 EPSILON0, USERS = 4.0, 1000
-"""Of the right panel: randomizers of one budget, where Theorem 2 is at its weakest."""
+"""Parameters of the right panel: randomizers of one budget, where Theorem 2 is at its weakest."""
 HEADER = ("panel", "series", "alpha", "beta")
 
 

@@ -469,10 +469,10 @@ BLOCKS = 100
 POPULATIONS = ("unif-3", "constant", "unif-2", "unif-1", "mixed")
 COLOURS = dict(zip(POPULATIONS, (GREEN, BLUE, ORANGE, PURPLE, GREY), strict=True))
 PAPER = {"constant": 94.8, "unif-2": 93.5}
-"""Percent; the paper's text has no number for the others, but calls U(0.5, 1) the best."""
+"""Accuracies in per cent; the paper's text has no number for the others, but calls U(0.5, 1) the best."""
 PAPER_BEST = 96.78
 NOISE = math.sqrt(2.0 * math.log(1.25 / DELTA))
-"""Of a Gaussian message, in units of sensitivity/epsilon."""
+"""Noise scale of a Gaussian message, in units of sensitivity/epsilon."""
 CLIP, STEP = 0.2, 2.0  # of the honest runs, chosen on one seed of the constant budget
 CURVES = (
     "training", "population", "epoch", "accuracy", "deviation", "seeds", "epsilon", "delta", "guarantee",

@@ -1,1 +1,1 @@
-"""What the fronts of all products share: options as typed, files and tables as written, what a failure leaves."""
+"""What all command lines share: typed options, output files and tables, and the state that a failed command leaves."""

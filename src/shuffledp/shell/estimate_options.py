@@ -1,7 +1,7 @@
 """Options of the commands that ask a question of a table; those of other commands are in `shuffledp.shell.options`.
 
-Those of `Ask`, `People` and `Terms` are made from their fields (`typed`); here stand the rest: what belongs to one
-question, and what is done with the answer.
+Those of `Ask`, `People` and `Terms` are made from their fields (`typed`). The rest are defined here: options of one
+question, and options on what is done with the answer.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _READERS: Mapping[str, tuple[Any, Callable[[str], Any] | None]] = {
     "file": (Path, file_path),
     "flag": (bool, None),
 }
-"""Of what is read: its type, and what reads it."""
+"""For each kind of value, the option's type and the function that parses it."""
 
 
 def typed(name: str) -> Any:
-    """Make the option of a field of `Ask`, `People` or `Terms`, from what the field says of itself.
+    """Return the option of a field of `Ask`, `People` or `Terms`, made from the field's metadata.
 
     Parameters
     ----------
     name : str
-        Of the field.
+        Name of the field.
     """
     said = OPTIONS[name].metadata
     kind, reader = _READERS[said["typed"].reads]
@@ -45,17 +45,17 @@ def typed(name: str) -> Any:
 
 
 def typed_name(name: str) -> str:
-    """Return what a field of `Ask`, `People` or `Terms` is called where it is typed."""
+    """Return the name of the option for a field of `Ask`, `People` or `Terms`."""
     return OPTIONS[name].metadata["typed"].name or name
 
 
 def typed_options(*names: str) -> dict[str, tuple[Any, Any]]:
-    """Return options of a command, by what they are called: annotation and default.
+    """Return the annotation and default of a command's options, by the name of each option.
 
     Parameters
     ----------
     *names : str
-        Of fields of `Ask`, `People` and `Terms`.
+        Names of fields of `Ask`, `People` and `Terms`.
     """
     found: dict[str, tuple[Any, Any]] = {}
     for name in names:
@@ -66,7 +66,7 @@ def typed_options(*names: str) -> dict[str, tuple[Any, Any]]:
 
 
 OF_EVERYBODY = tuple(each.name for part in (People, Terms) for each in fields(part) if each.metadata["typed"])
-"""The fields that are typed and hold for every question."""
+"""Names of the fields that are options and hold for every question."""
 
 LedgerFile = Annotated[Path | None, typed("ledger")]
 PopulationName = Annotated[str, typed("population")]

@@ -21,11 +21,11 @@ POPULATION = "Population (one of the three ways)"
 SITUATION = "Situation (the guarantee covers it)"
 RESULT = "Output"
 BOUNDS = ("certified", "all")
-"""What --bounds may say."""
+"""Allowed values of --bounds."""
 
 
 def number(text: str) -> float:
-    """Read a number option."""
+    """Return the value of a number option."""
     try:
         return float(text)
     except ValueError:
@@ -33,7 +33,7 @@ def number(text: str) -> float:
 
 
 def whole_number(text: str) -> int:
-    """Read a whole-number option; 1e6 and 1_000_000 are accepted for a million."""
+    """Return the value of a whole-number option; 1e6 and 1_000_000 are accepted for a million."""
     with contextlib.suppress(ValueError):
         return int(text)
     with contextlib.suppress(ValueError):
@@ -43,7 +43,7 @@ def whole_number(text: str) -> int:
 
 
 def file_path(text: str) -> Path:
-    """Read the name of a file or folder."""
+    """Return the value of an option that names a file or folder."""
     if not str(text).strip():
         raise typer.BadParameter("the name is empty; name a file or folder")
     return Path(text)
@@ -460,11 +460,11 @@ TABLE: Mapping[str, tuple[Any, Any]] = {
     "header_rows": (HeaderRows, 1),
     "show_values": (ShowValues, False),
 }
-"""Annotation and default of each; the names are those of `TableOptions`."""
+"""Annotation and default of each option, by the names of the fields of `TableOptions`."""
 
 
 def table_options(typed: Mapping[str, Any]) -> TableOptions:
-    """Read how the table is written from the options as typed."""
+    """Return the format of a table from the options as typed."""
     from shuffledp.tables import TableOptions
 
     said = {name: typed[name] for name in TABLE if name != "missing_values"}
@@ -472,12 +472,12 @@ def table_options(typed: Mapping[str, Any]) -> TableOptions:
 
 
 def reads_table(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command these options; it takes them as `table`, its last parameter, a `TableOptions`.
+    """Return a command with the table options added; it receives them as its last parameter `table`, a `TableOptions`.
 
     Parameters
     ----------
     command : callable
-        Made for typer.
+        A command made for typer.
     """
 
     @functools.wraps(command)
@@ -496,7 +496,7 @@ def reads_table(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _words(text: str | None) -> tuple[str, ...]:
-    """Read --missing-values: words with a comma between them, quotes as in CSV."""
+    """Return the words of --missing-values: comma-separated, quotes as in CSV."""
     if text is None:
         return ()
     words = tuple(word.strip() for word in next(csv.reader([text], skipinitialspace=True), []))

@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 @dataclass
 class Left:
-    """Where to look for what one command leaves behind.
+    """The places to look for what one command leaves behind.
 
     Parameters
     ----------
     files : list of (Path, callable)
-        Files that it is about to write, and whether they are there by now.
+        Files that the command is about to write, and functions that return whether they exist by now.
     states : list of (Path, callable, str)
-        Files that go on from command to command: whether this command has changed them, and what to do with them.
+        Files that persist between commands, functions that return whether this command has changed them, and advice.
     ledgers : list of Ledger
-        Ledgers that it may enter a release in.
+        Ledgers in which it may enter a release.
     shown : {"no", "begun", "done"}
-        Whether it has begun to show the answer on stdout, and whether that ended well.
+        Whether it has begun to print the answer on stdout, and whether that was completed.
     """
 
     files: list[tuple[Path, Callable[[], bool]]] = field(default_factory=list[tuple[Path, Callable[[], bool]]])
@@ -53,7 +53,7 @@ class Left:
     shown: Literal["no", "begun", "done"] = "no"
 
     def sentences(self) -> list[str]:
-        """Say what is spent, and what exists; nothing if the command left nothing behind."""
+        """Return sentences on the budget spent and the files left; none if the command left nothing behind."""
         spent = [each for ledger in self.ledgers for each in _spent(ledger)]
         there = [path_shown(path) for path, is_there in self.files if is_there()]
         kept = [f"{path_shown(path)} {what}" for path, changed, what in self.states if changed()]
@@ -66,17 +66,17 @@ class Left:
         return [*spent, *files, *kept, *how]
 
     def close(self) -> None:
-        """Close the ledgers that are open."""
+        """Close the open ledgers."""
         for ledger in self.ledgers:
             ledger.close()
 
 
 LEFT: ContextVar[Left | None] = ContextVar("LEFT", default=None)
-"""Of the command that runs; None where the library is used without the command line."""
+"""The state of the running command; None where the library is used without the command line."""
 
 
 def left() -> Left:
-    """Return where to look after the command that runs."""
+    """Return the places to look for what the running command leaves behind."""
     found = LEFT.get()
     if found is None:
         LEFT.set(found := Left())
@@ -84,35 +84,35 @@ def left() -> Left:
 
 
 def will_stand(path: Path, number: int) -> None:
-    """Note that a file will get a name.
+    """Register a file that is about to get its name.
 
     Parameters
     ----------
     path : Path
         The name.
     number : int
-        Of the open file: whatever else stands under that name is not it.
+        File descriptor of the open file, by which another file of that name is told apart.
     """
     inode = os.fstat(number).st_ino
     left().files.append((path, lambda: (_state(path) or (None,))[0] == inode))
 
 
 def will_change(path: Path, what: str) -> None:
-    """Note that a file which goes on from command to command may be changed.
+    """Register a file, kept from command to command, that may be changed.
 
     Parameters
     ----------
     path : Path
-        The file, or where it will be.
+        The file, which need not exist yet.
     what : str
-        What is said of it then, after its name.
+        Words on what to do with a changed file, printed after its name.
     """
     before = _state(path)
     left().states.append((path, lambda: _state(path) not in (before, None), what))
 
 
 def opened_ledger(path: Path | None) -> Ledger | None:
-    """Open the ledger that --ledger names, and note that something may be entered there; None without one."""
+    """Return the ledger that --ledger names, opened and registered as one that may be changed; None without one."""
     if path is None:
         return None
     from shuffledp.ledger import Ledger  # which --help does not need
@@ -135,7 +135,7 @@ def _spent(ledger: Ledger) -> list[str]:
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
-    """Which file stands under a name, and since when as it is."""
+    """Return inode, modification time and size of the file at a path; None if there is none."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -145,41 +145,41 @@ def _state(path: Path) -> tuple[int, int, int] | None:
 
 @dataclass(frozen=True)
 class Entered:
-    """Where a release is entered, and under which names; `shuffledp.release` defines them."""
+    """The ledger in which a release is entered, and the names of the entry; `shuffledp.release` defines them."""
 
     ledger: Path | None
     population: str
     fixed_in_advance: str | None
 
     def arguments(self) -> dict[str, Any]:
-        """Return the same, as the library's arguments; the ledger is opened."""
+        """Return the options as keyword arguments of the library, with the ledger opened."""
         names = {"population": self.population, "fixed_in_advance": self.fixed_in_advance}
         return {"ledger": opened_ledger(self.ledger), **names}
 
 
 def write_bytes(path: Path, data: bytes, *, private: bool = False, fresh: bool = False) -> None:
-    """Write a file, whole or not at all; parameters and errors as of `written`, with `data` its content."""
+    """Write a file as a whole or not at all; parameters and errors as for `written`, with `data` its content."""
     with written(path, private=private, fresh=fresh) as stream:
         stream.write(data)
 
 
 @contextlib.contextmanager
 def written(path: Path, *, private: bool = False, fresh: bool = False) -> Generator[IO[bytes]]:
-    """Open a file that gets its name when the block ends well.
+    """Open a file that appears under its name only if the block ends without an error.
 
     Parameters
     ----------
     path : Path
         The file.
     private : bool
-        Readable by its owner alone.
+        Whether only its owner may read it.
     fresh : bool
-        Refuse if the file is there: a key that is written over is lost.
+        Whether to refuse an existing file: a key that is overwritten is lost.
 
     Raises
     ------
     InvalidInput
-        If it cannot be written, is a symbolic link, or must be fresh and is not.
+        If it cannot be written, is a symbolic link, or exists though it must be fresh.
     """
     with replaced(path, str(path), private=private, fresh=fresh) as stream:
         will_stand(path, stream.fileno())
@@ -187,27 +187,27 @@ def written(path: Path, *, private: bool = False, fresh: bool = False) -> Genera
 
 
 COMMAND_LINE: ContextVar[str] = ContextVar("COMMAND_LINE", default="shuffledp")
-"""The command as typed, for the page that tells how to repeat it."""
+"""The command as typed, for the page that states how to repeat it."""
 
 WHOLE = 10_000
-"""Columns in which every sentence is one line."""
+"""Width, in characters, at which every sentence fits on one line."""
 FRAMES = frozenset(map(chr, (*range(0x2500, 0x2580), 0x20)))
-"""What lines and gaps of tables are drawn with."""
+"""Characters that lines and gaps of tables consist of."""
 PATIENCE = 1.0
-"""Seconds after which a job shows that it is still running."""
+"""Number of seconds after which a running job shows its progress."""
 
 
 @contextlib.contextmanager
 def reserved(path: Path | None, option: str) -> Generator[IO[str] | None]:
-    """Open a file that appears under its name only when the block ends well.
+    """Open a text file that appears under its name only if the block ends without an error.
 
-    Entering the block already creates a temporary file beside the target, so a path that cannot be written
-    is refused before any work is done or any record is read.
+    Entering the block already creates a temporary file beside the target, so a path that cannot be written is refused
+    before any work is done or any record is read.
 
     Parameters
     ----------
     path : Path or None
-        Where the text shall stand; None yields None.
+        The file; None yields None.
     option : str
         The option that named the path, for the error message.
 
@@ -231,12 +231,12 @@ def reserved(path: Path | None, option: str) -> Generator[IO[str] | None]:
 
 
 class Outputs:
-    """Files that a command writes once its answer is there: what befalls one of them befalls no other.
+    """The files that a command writes once its answer is complete; a failure of one of them does not affect the others.
 
     Parameters
     ----------
     opened : dict
-        By option: the file's path, the open stream, and the block that gives the file its name.
+        For each option: the file's path, the open stream, and the block that gives the file its name.
     """
 
     def __init__(self, opened: dict[str, tuple[Path, IO[str], contextlib.ExitStack]]) -> None:
@@ -245,14 +245,14 @@ class Outputs:
         self.failures: list[Exception] = []
 
     def write(self, option: str, fill: Callable[[IO[str]], object]) -> None:
-        """Write a file and give it its name; a failure is raised when the outputs end, after everything else.
+        """Write a file and give it its name; a failure is raised only when all outputs are done.
 
         Parameters
         ----------
         option : str
             The option that named the file; nothing happens if it was not given.
         fill : callable
-            Writes into the stream.
+            Function that writes into the stream.
         """
         if option not in self._opened:
             return
@@ -266,7 +266,7 @@ class Outputs:
             self.written.append(path)
 
     def show(self, render: Callable[[], object]) -> None:
-        """Show the answer on stdout, after the files."""
+        """Print the answer on stdout, after the files are written."""
         left().shown = "begun"
         render()
         sys.stdout.flush()
@@ -275,17 +275,17 @@ class Outputs:
 
 @contextlib.contextmanager
 def outputs(paths: Mapping[str, Path | None]) -> Generator[Outputs]:
-    """Open the files of a command whose answer is entered in a ledger, before anything is entered.
+    """Open the files of a command, before its answer is entered in a ledger.
 
     Parameters
     ----------
     paths : mapping
-        By option; None for one that was not given.
+        Path for each option; None for one that was not given.
 
     Raises
     ------
     InvalidInput
-        As `reserved`, at once; and what `Outputs.write` met, at the end.
+        As for `reserved`, immediately; and the failures of `Outputs.write`, at the end.
     """
     with contextlib.ExitStack() as every:
         opened: dict[str, tuple[Path, IO[str], contextlib.ExitStack]] = {}
@@ -302,7 +302,10 @@ def outputs(paths: Mapping[str, Path | None]) -> Generator[Outputs]:
 
 
 def _times_named(target: Path) -> int:
-    """How many arguments of the command line mean this file: more than one, and writing it would destroy another."""
+    """Return the number of arguments of the command line that name this file.
+
+    With more than one, writing would destroy it.
+    """
     words = [word.partition("=")[2] if word.startswith("--") else word for word in shlex.split(COMMAND_LINE.get())]
     return sum(1 for word in words if word and Path(word).resolve() == target.resolve())
 
@@ -314,7 +317,7 @@ def working(message: str) -> Generator[Callable[[float], None]]:
     Yields
     ------
     callable
-        Takes the share that is done, from 0 to 1; the bar then shows it, and the time left.
+        Function of the share that is done, from 0 to 1, which updates the bar and the remaining time.
     """
     if not sys.stderr.isatty():
         yield lambda share: None
@@ -350,13 +353,13 @@ def working(message: str) -> Generator[Callable[[float], None]]:
 
 
 def console() -> Console:
-    """Open stdout for people's tables.
+    """Return a console on stdout for tables and sentences.
 
     Prose is wrapped on a terminal alone: a file or a pipe gets whole sentences. A table that is wider than the terminal
     keeps its words whole, so that no number, date or name is cut; the terminal breaks its lines.
 
-    A name such as tree:100:4 is no emoji. Names of categories, columns and files are other people's: what a terminal
-    would obey in them, as an escape sequence or a turn of the direction of writing, is left out of all that is shown.
+    Names such as tree:100:4 are not replaced by emoji. Names of categories, columns and files come from elsewhere:
+    control characters, escape sequences and changes of writing direction in them are removed from all output.
     """
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
@@ -372,7 +375,7 @@ def console() -> Console:
                 super().print(*objects, **options)
 
         def _needed(self, table: Table) -> int:
-            """Find a width at which no letter of a table is lost: rich cuts words for which there is no room."""
+            """Return a width at which a table loses no letter, because rich cuts words for which there is no room."""
 
             def letters(width: int) -> Counter[str]:
                 lines = self.render_lines(table, self.options.update(width=width), pad=False)

@@ -54,13 +54,13 @@ if TYPE_CHECKING:
 # refuse it, and every attempt of a task draws from a source of its own.
 
 ABSENT = "none"
-"""The version of a worker without this package."""
+"""Version reported by a worker without this package."""
 MERGED = "version string, n bigint, bad bigint, state binary"
 STATES = f"place int, {MERGED}"
 SPELLED = "person string, budget bigint, mark bigint"
 
 Task = Callable[[Iterator[Any]], Iterator[Any]]
-"""From record batches of Arrow to record batches."""
+"""Function from Arrow record batches to Arrow record batches."""
 
 
 def probing_task() -> Task:
@@ -166,7 +166,7 @@ MOST_BUDGETS = 5_000_000
 _NUMBERS = ("double", "float", "tinyint", "smallint", "int", "bigint")
 """Different budgets that the driver takes."""
 LARGE_STATE = 1 << 16
-"""Bytes of one task's answer above which tasks merge them before the driver does."""
+"""Size of one task's answer, in bytes, above which tasks merge answers before the driver does."""
 BUCKETS = 16
 _COUNT = "shuffledp count"
 

@@ -30,7 +30,7 @@ MARK = "shuffledp mark"
 """Column with a mark of each row, a hash of its person and budget."""
 _ROWS, _CELLS = 1 << 16, 1 << 20
 _SLICES = 1 << 9
-"""Slices of batches with bad rows that a task looks at, at most, to count these."""
+"""Largest number of slices of batches with bad rows that a task examines to count these rows."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Tables as people have them: files of text or Parquet, dataframes, standard input."""
+"""Reading of tables: text files, Parquet files, dataframes and standard input."""
 
 from __future__ import annotations
 

@@ -39,13 +39,13 @@ from shuffledp.errors import InvalidInput, named, path_shown, shown
 from shuffledp.tables.options import BLANKS, TableOptions
 
 LONGEST = 1_000_000
-"""Bytes of the longest row that is read."""
+"""Largest length, in bytes, of a row."""
 
 QUOTE, NEWLINE = ord('"'), ord("\n")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LINE_END = b"\r\n"
 _ABOVE = 20
-"""Rows from the top in which a title may end."""
+"""Number of rows from the top within which a title may end."""
 CHUNK = 1 << 22
 
 
@@ -56,11 +56,11 @@ class Survey:
     Parameters
     ----------
     rows : int
-        Rows after the header.
+        Number of rows after the header.
     width : int
-        Fields of the header, and of every row; 0 for a file of blank lines.
+        Number of fields of the header, and of every row; 0 for a file of blank lines.
     header : tuple of str
-        Those of the header, as they stand there: the table reader gives a name that stands twice another one.
+        The fields of the header as written; the table reader renames a name that occurs twice.
     """
 
     rows: int
@@ -79,7 +79,7 @@ class TextRows:
     separator : str
         The one ASCII character between two fields.
     name : str
-        What messages call it.
+        Name of the file in messages.
     """
 
     file: Path
@@ -88,7 +88,7 @@ class TextRows:
 
     @cached_property
     def survey(self) -> Survey:
-        """Count rows and fields; the file is read once, whatever its size, in pieces.
+        """Return the numbers of rows and fields; the file is read once, in pieces.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class TextRows:
         return Survey(max(found.records - 1, 0), found.width, found.header)
 
     def first_unreadable(self, encoding: str) -> str | None:
-        """Say which row, or the header, is the first that is no text in an encoding; None if there is none."""
+        """Return words for the first row, or the header, that is not text in an encoding; None if there is none."""
         found = _Counter(self)
         for block in self._blocks(found):
             try:
@@ -114,7 +114,7 @@ class TextRows:
         return None
 
     def _blocks(self, found: _Counter) -> Iterator[_Block]:
-        """Cut the file into blocks of whole records, from the header on; the last may do without its newline."""
+        """Yield the file in blocks of whole records, from the header on; the last record may lack its newline."""
         started, rest = False, b""
         with self.file.open("rb") as stream:
             while True:
@@ -143,7 +143,7 @@ class TextRows:
 
 
 class _Counter:
-    """Records and fields counted so far; the first record is the header."""
+    """The numbers of records and fields so far; the first record is the header."""
 
     def __init__(self, rows: TextRows) -> None:
         self._rows, self._separator = rows, rows.separator.encode()
@@ -151,7 +151,7 @@ class _Counter:
         self.header: tuple[str, ...] = ()
 
     def add(self, block: _Block) -> None:
-        """Count whole records."""
+        """Count the records of a block, and refuse one with another number of fields."""
         fields = self._fields(block)
         if not self.records:
             self.width, self.header = int(fields[0]), _header(block.record(0), self._rows.separator)
@@ -194,16 +194,16 @@ class _Counter:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Whole records, one after the other.
+    """Consecutive whole records of a file.
 
     Parameters
     ----------
     data : ndarray of uint8
         The records.
     quotes : ndarray of int
-        Where quotes stand.
+        Positions of quotes.
     ends : ndarray of int
-        Where each record ends, its newline included.
+        Positions after each record and its newline.
     """
 
     data: NDArray[np.uint8]
@@ -216,11 +216,11 @@ class _Block:
         return self.data[start : int(self.ends[which])].tobytes()
 
     def per_record(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count how many of these ascending places each record holds."""
+        """Return how many of these ascending positions each record holds."""
         return np.diff(np.searchsorted(places, self.ends), prepend=0)
 
     def from_header(self) -> _Block:
-        """Leave out blank lines before the header."""
+        """Return the block without blank lines before the header."""
         for record in range(self.ends.size):
             if self.record(record).removeprefix(BYTE_ORDER_MARK).strip(LINE_END):
                 if record == 0:
@@ -230,7 +230,7 @@ class _Block:
         return _Block(self.data[:0], self.quotes[:0], self.ends[:0])
 
     def with_stray_quotes(self, separator: int) -> list[int]:
-        """Return records in which a quote opens elsewhere than at the start of a field.
+        """Return the indices of records in which a quote opens elsewhere than at the start of a field.
 
         Such a quote is a plain character.
         """
@@ -242,7 +242,7 @@ class _Block:
 
 
 def _block(data: bytes, *, last: bool) -> _Block:
-    """Find the records of some bytes; what follows the last of them is not part of the block."""
+    """Return the block of the complete records in some bytes."""
     array = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(array == NEWLINE) + 1
     quotes = np.flatnonzero(array == QUOTE) if b'"' in data else np.empty(0, np.int64)
@@ -255,7 +255,7 @@ def _block(data: bytes, *, last: bool) -> _Block:
 
 
 def field_count(record: bytes, separator: bytes) -> int:
-    """Count the fields of one record.
+    """Return the number of fields of one record.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def field_count(record: bytes, separator: bytes) -> int:
 
 
 def _header(record: bytes, separator: str) -> tuple[str, ...]:
-    """Split the header; what is no text in it is marked as such."""
+    """Return the fields of the header, with bytes that are not text replaced."""
     text = record.removeprefix(BYTE_ORDER_MARK).decode(errors="replace").rstrip("\r\n")
     try:
         return tuple(next(csv.reader([text], delimiter=separator), ()))
@@ -292,7 +292,7 @@ def _counted(fields: int) -> str:
 _DECLARED = re.compile(rb'"?sep=([^\r\n])"?[ \t,;]*(?:\r?\n|\Z)', re.IGNORECASE)
 _IMPORT_ID = re.compile(rb'\{"{1,2}ImportId"{1,2}:')
 _DESCRIBED = 4
-"""Rows from the header on in which ImportIds are looked for: names, texts of the questions, ids."""
+"""Number of rows, from the header on, in which ImportIds are searched: names, texts of the questions, ids."""
 _FIELD = re.compile(rb'"(?:[^"]|"")*"|[^ \t]+')
 _PIECE = 1 << 20
 
@@ -326,7 +326,7 @@ def agreed_separator(declared: str | None, options: TableOptions, name: str) -> 
 
 
 def needs_layout(declared: str | None, options: TableOptions) -> bool:
-    """Whether the table reader would stumble over the file as it is."""
+    """Return whether the table reader would misread the file as it is."""
     return declared is not None or options.skip_lines > 0 or options.header_rows > 1 or options.separator == BLANKS
 
 
@@ -336,18 +336,18 @@ def laid_out(path: Path, name: str, declared: str | None, options: TableOptions)
     Parameters
     ----------
     path : Path
-        Text in UTF-8, without a mark.
+        Text in UTF-8, without a byte-order mark.
     name : str
-        What messages call it.
+        Name of the file in messages.
     declared : str, optional
-        What `declared_separator` says.
+        The separator from `declared_separator`.
     options : TableOptions
-        How it is written.
+        Format of the file.
 
     Raises
     ------
     InvalidInput
-        If there are fewer lines than are to be left out.
+        If the file has fewer lines than are to be skipped.
     """
     with path.open("rb") as stream:
         above = max(options.skip_lines, int(declared is not None))  # `skip_lines` counts the line that declares, too
@@ -372,7 +372,7 @@ def refuse_descriptions(start: bytes, name: str, options: TableOptions) -> None:
     Parameters
     ----------
     start : bytes
-        What the table begins with, after `laid_out`.
+        First bytes of the table, after `laid_out`.
     name, options
         As for `laid_out`.
 
@@ -393,12 +393,12 @@ def refuse_descriptions(start: bytes, name: str, options: TableOptions) -> None:
 
 
 def blank_columns(header: tuple[str, ...]) -> bool:
-    """Whether blanks may separate the columns of a header in which nothing else does."""
+    """Return whether blanks may separate the columns of a header without any other separator."""
     return len(header) == 1 and len(header[0].split()) > 1
 
 
 def _record(stream: BinaryIO) -> bytes:
-    """Read up to the first line end before which the quotes are even in number; the text reader cuts likewise."""
+    """Return bytes up to the first line end with an even number of quotes before it, as the text reader does."""
     record = b""
     while line := stream.readline(LONGEST):
         record += line
@@ -424,7 +424,7 @@ def _pieces(stream: BinaryIO) -> Iterator[bytes]:
 STANDARD_INPUT = "-"
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 CANDIDATES = (",", ";", "\t", "|")
-"""Separators that are found out."""
+"""Separators that can be detected."""
 PARQUET = (".parquet", ".pq")
 PARQUET_MAGIC = b"PAR1"
 GZIP, ZSTD, ZIP = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
@@ -437,7 +437,7 @@ FOREIGN = {
     b"\x89PNG": "a picture",
 }
 JSON_START = re.compile(rb"(\xef\xbb\xbf)?\s*(\[\s*\{|\{\s*\")")
-"""A list of objects, or an object: no header of a table begins so."""
+"""Start of a JSON document, a list of objects or an object, with which no header of a table begins."""
 _SAMPLE = 1 << 16
 _NAMELESS = Path("/proc/self/fd")
 
@@ -451,11 +451,11 @@ class Opened:
     path : Path
         The file, or a temporary copy: unpacked, and UTF-8 if it is text.
     name : str
-        What messages call it.
+        Name of the file in messages.
     separator : str or None
         The character between two fields of a text file; None for Parquet.
     copy : _Copy, optional
-        What keeps a temporary copy, which disappears with it, or knows when the file was written.
+        Object with which a temporary copy disappears, or which knows when the file was written.
     """
 
     path: Path
@@ -464,12 +464,12 @@ class Opened:
     copy: _Copy | None = None
 
     def check(self) -> None:
-        """Refuse a file that was written anew, or replaced, since it was opened.
+        """Refuse a file that was rewritten or replaced since it was opened.
 
         Raises
         ------
         InvalidInput
-            If its length, its time or its place on the disk is another.
+            If its length, its time or its place on the disk has changed.
         """
         if self.copy is not None and self.copy.written != self.copy.now():
             raise InvalidInput(
@@ -479,14 +479,14 @@ class Opened:
 
 
 def open_file(source: Path | str, options: TableOptions) -> Opened:
-    """Open a file, or standard input, and find out what it holds.
+    """Return an opened file, or standard input, with its format detected.
 
     Parameters
     ----------
     source : Path, or "-"
-        Where it is.
+        The file.
     options : TableOptions
-        How it is written, where that is given.
+        Format of the file, where it is given.
 
     Raises
     ------
@@ -528,7 +528,7 @@ def open_file(source: Path | str, options: TableOptions) -> Opened:
 
 
 def unreadable(name: str, error: Any) -> InvalidInput:
-    """One line for whatever polars or the operating system found wrong, without their own many lines."""
+    """Return the error, of one line, for a failure of polars or the operating system."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     first = named(" ".join(reason.strip().splitlines()[0].split())) if reason.strip() else type(error).__name__
     return InvalidInput(f"cannot read {name} as a table ({first.rstrip('.')}); it may be cut short or no table at all")
@@ -538,7 +538,7 @@ def unreadable(name: str, error: Any) -> InvalidInput:
 
 
 class _Copy:
-    """A file that only its owner reads: a temporary one that goes when this object goes, or one that was there."""
+    """A file readable by its owner alone: a temporary one deleted with this object, or an existing one."""
 
     def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
         self.path = path
@@ -548,7 +548,7 @@ class _Copy:
         self.written = self.now()
 
     def now(self) -> tuple[int, ...]:
-        """Return length, time and place on the disk of a file that others may write; of no other anything."""
+        """Return length, time and place on the disk of a file that others may write; () for a temporary one."""
         if self._mine or not self.path.is_file():
             return ()
         status = self.path.stat()
@@ -556,7 +556,7 @@ class _Copy:
 
 
 def _close(file: IO[bytes]) -> None:
-    """Close a temporary file, which then goes; Windows lets no such file be opened twice, so there it is removed."""
+    """Close a temporary file, which deletes it; on Windows it must be removed separately."""
     from shuffledp.whole_files import WINDOWS
 
     file.close()
@@ -566,7 +566,7 @@ def _close(file: IO[bytes]) -> None:
 
 
 def _spooled(pieces: Iterator[bytes]) -> _Copy:
-    """Write a temporary copy, which nobody else can open."""
+    """Return a temporary copy of the pieces, which nobody else can open."""
     if _NAMELESS.is_dir():
         file = cast(IO[bytes], tempfile.TemporaryFile("w+b"))  # noqa: SIM115 - it lives as long as the table
         copy = _Copy(_NAMELESS / str(file.fileno()), file)
@@ -596,7 +596,7 @@ def _beginning(path: Path, name: str) -> bytes:
 
 
 def _unpacked(path: Path, start: bytes) -> Iterator[bytes]:
-    """Return what a packed file holds."""
+    """Yield the unpacked content of a file."""
     if start.startswith(ZSTD):
         yield from _from_zstd(path)
     elif start.startswith(GZIP):
@@ -612,7 +612,7 @@ def _unpacked(path: Path, start: bytes) -> Iterator[bytes]:
 
 
 def _from_zstd(path: Path) -> Iterator[bytes]:
-    """Unpack text line by line: Python has no zstd before 3.14, and polars unpacks it only for its own readers."""
+    """Yield text unpacked line by line through polars, as Python has no zstd before 3.14."""
     import polars as pl
 
     try:
@@ -663,16 +663,16 @@ def _refuse_foreign(start: bytes, name: str, file: Path | None, encoding: str) -
 
 
 def _wide(start: bytes) -> bool:
-    """Whether bytes look like Latin text of two or four bytes a character."""
+    """Return whether bytes look like Latin text with two or four bytes a character."""
     letters = start.replace(b"\0", b"")
     text = sum(byte in b"\t\r\n" or 32 <= byte < 127 for byte in letters)
     return len(start) <= 5 * len(letters) and text >= 0.9 * len(letters) and 3 * len(letters) <= 2 * len(start)
 
 
 def _encoding(start: bytes, stated: str | None, name: str) -> str:
-    """Return the encoding that is stated, or that a mark tells.
+    """Return the encoding that is stated or that a byte-order mark shows, else UTF-8.
 
-    Otherwise return UTF-8. The mark of UTF-32 begins as that of UTF-16.
+    The mark of UTF-32 begins as that of UTF-16.
     """
     kinds = {"utf-32": UTF_32, "utf-16": UTF_16, "utf-8": (BYTE_ORDER_MARK,)}
     marked = next((kind for kind, marks in kinds.items() if start.startswith(marks)), None)
@@ -682,14 +682,14 @@ def _encoding(start: bytes, stated: str | None, name: str) -> str:
 
 
 def _refuse_line_ends(start: bytes, name: str) -> None:
-    """Refuse text whose lines end as nowhere else: with U+0085, as on mainframes, or with U+2028."""
+    """Refuse text whose lines end with U+0085, as on mainframes, or with U+2028."""
     for end in ("\x85", "\u2028"):
         if b"\n" not in start and end.encode() in start:
             raise InvalidInput(f"the lines of {name} end with U+{ord(end):04X}; save it with LF or CR LF at their ends")
 
 
 def _marks(start: bytes) -> int:
-    """How many byte-order marks text begins with; one more is added by a program that took the first for text."""
+    """Return the number of byte-order marks at the start; programs that read one as text add another."""
     count = 0
     while start.startswith(BYTE_ORDER_MARK, count * len(BYTE_ORDER_MARK)):
         count += 1
@@ -697,7 +697,7 @@ def _marks(start: bytes) -> int:
 
 
 def _old_lines(start: bytes) -> bool:
-    """Whether lines end as on old computers of Apple, and in what some spreadsheets still write: with CR alone.
+    """Return whether lines end with CR alone, as on old Apple computers and from some spreadsheets.
 
     An entry in quotes may hold line ends of its own.
     """
@@ -707,7 +707,7 @@ def _old_lines(start: bytes) -> bool:
 
 
 def _plain(path: Path, marks: int) -> Iterator[bytes]:
-    """Text without its byte-order marks, and with line ends as they are nearly everywhere."""
+    """Yield text without its byte-order marks, and with usual line ends."""
     with path.open("rb") as stream:
         start = stream.read(_SAMPLE)
         old, first = _old_lines(start), start[marks * len(BYTE_ORDER_MARK) :]
@@ -716,7 +716,7 @@ def _plain(path: Path, marks: int) -> Iterator[bytes]:
 
 
 def _suffix(file: Path | None) -> str:
-    """Return the ending of a name that tells the format, whatever it is packed with."""
+    """Return the suffix of a file name that shows the format, before any suffix of packing."""
     parts = [part.lower() for part in file.suffixes] if file is not None else []
     while parts and parts[-1] in (".gz", ".zst", ".zz"):
         parts.pop()
@@ -724,9 +724,9 @@ def _suffix(file: Path | None) -> str:
 
 
 def _sniffed(start: bytes, usual: str) -> str:
-    """Return the separator that cuts the first rows into equally many fields, at least two.
+    """Return the separator that splits the first rows into the same number of fields, at least two.
 
-    Otherwise return the one the header shows.
+    Otherwise return the one in the header.
     """
     records = [record for record in start.removeprefix(BYTE_ORDER_MARK).split(b"\n") if record.strip(LINE_END)]
     records = records[:-1] if len(records) > 1 and len(start) == _SAMPLE else records

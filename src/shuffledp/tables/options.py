@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     import polars as pl
 
 THOUSANDS = {",": "[,]", ".": "[.]", "'": "['\u2019]", " ": "[ \u00a0\u2009\u202f]", "_": "[_]"}
-"""Marks between thousands, and what they look like in a file."""
+"""Marks between thousands, with the pattern of each in a file."""
 _PLAIN = "[+-]?(?:[0-9]+{0}?[0-9]*|{0}[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 
 def plain_numbers(texts: pl.Series, decimal: str, thousands: str | None) -> pl.Series:
-    """Return numbers as they are written with a decimal point alone; null for what has a mark in another place.
+    """Return numbers rewritten with a decimal point alone; null for texts with a mark in another place.
 
     Parameters
     ----------
     texts : polars Series of text, length n
-        Without white space at both ends.
+        Texts without white space at both ends.
     decimal : str
         The decimal mark, "." or ",".
     thousands : str, optional
@@ -63,7 +63,7 @@ def plain_numbers(texts: pl.Series, decimal: str, thousands: str | None) -> pl.S
 
 
 def text_number(entry: str) -> float | None:
-    """Return the number that a text is, with a decimal point alone; NaN for a blank one, None for anything else.
+    """Return the number in a text with a decimal point alone; NaN for a blank text, None for anything else.
 
     Examples
     --------
@@ -77,17 +77,17 @@ def text_number(entry: str) -> float | None:
 
 
 def way_out(entry: str, decimal: str, thousands: str | None) -> str | None:
-    """Say how an entry that is no number may be read as one; None if no mark explains it.
+    """Return advice on how an entry can be read as a number; None if no mark explains it.
 
-    Of an entry with two readings both are told: whoever follows a hint must not get another number than was written.
-    What is said depends on where its marks stand, and not on its digits.
+    For an entry with two readings both are shown, so that nobody who follows the advice gets another number than was
+    written. The advice depends on the places of the marks, not on the digits.
 
     Parameters
     ----------
     entry : str
         The entry.
     decimal, thousands
-        As they were said, see `plain_numbers`.
+        As stated by the user, see `plain_numbers`.
     """
     text = entry[:80]
     readings = [
@@ -114,12 +114,12 @@ def way_out(entry: str, decimal: str, thousands: str | None) -> str | None:
 
 
 def _grouped(decimal: str, thousands: str) -> str:
-    """Return what a number with marks between thousands looks like."""
+    """Return the pattern of a number with marks between thousands."""
     return f"[+-]?[0-9]{{1,3}}(?:{THOUSANDS[thousands]}[0-9]{{3}})+(?:{re.escape(decimal)}[0-9]*)?"
 
 
 def _reads(text: str, decimal: str, thousands: str | None) -> bool:
-    """Whether a text is a number with these marks, the one between thousands among them."""
+    """Return whether a text is a number with these marks, including the one between thousands."""
     if decimal == thousands:
         return False
     pattern = _PLAIN.format(re.escape(decimal)) if thousands is None else _grouped(decimal, thousands)
@@ -131,7 +131,7 @@ def _said(mark: str | None) -> str:
 
 
 MISSING = ("", "na", "n/a", "nan", "null", "none")
-"""How files write, in capitals or not, that an entry is missing."""
+"""Words for a missing entry in files, in lower case."""
 
 _BLANK = "[\t\n\x0b\x0c\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 _UNSEEN = "[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
@@ -145,10 +145,10 @@ _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _ZONE = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
 _TIME = rf"{_DAY}[ T][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.[0-9]+)?{_ZONE}?"
 _OTHERWISE = rf"^(?:True|TRUE|False|FALSE|{_TIME})$"
-"""Words for truth, and times, which may have another spelling."""
+"""Pattern of words for truth, and of times, which may have another spelling."""
 _MOST_WHOLE = 2.0**63
 _LONG = r"^-?[1-9](?:\.[0-9]+[eE]\+?|[eE]\+)(?:1[6-9]|[2-9][0-9]|[12][0-9][0-9]|30[0-8])$"
-"""Whole numbers as doubles of 10^16 and more are written: 1e+16, 1.25e16, 1.0E16; not 1e16, which may be a code."""
+"""Pattern of whole numbers as doubles of 10^16 and more: 1e+16, 1.25e16, 1.0E16; not 1e16, which may be a code."""
 
 
 def canonical(text: str) -> str:
@@ -162,9 +162,9 @@ def canonical(text: str) -> str:
     Returns
     -------
     str
-        Without white space at the ends and characters that are not seen, one blank for any white space inside, and in
+        Without white space at the ends and invisible characters, one blank for any white space inside, and in
         Unicode's form NFC. Then ``true`` and ``false`` for their usual spellings; whole numbers without a fraction of
-        zeros and 0 without a sign; a day for the midnight it begins with, and other times with a blank, without a
+        zeros and 0 without a sign; the day for a midnight, and other times with a blank between day and time, without a
         fraction of zeros; a time with a zone as that instant in UTC, with a Z; the whole number for a double of 10^16
         and more with an exponent; every other text as it is.
 
@@ -172,7 +172,7 @@ def canonical(text: str) -> str:
     --------
     >>> canonical("True"), canonical("1.0"), canonical("2013-01-01 00:00:00.000000"), canonical("007")
     ('true', '1', '2013-01-01', '007')
-    >>> canonical("2013-01-01T05:00:00.000-05:00"), canonical(" Zoe\u0301 ") == "Zo\u00e9", canonical("-0")
+    >>> canonical("2013-01-01T05:00:00.000-05:00"), canonical(" Zoé ") == "Zoé", canonical("-0")
     ('2013-01-01 10:00:00Z', True, '0')
     """
     if not re.match(_ONE_SPELLING, text) or text.endswith("\n"):
@@ -190,7 +190,7 @@ def canonical_texts(texts: pl.Series) -> pl.Series:
     Parameters
     ----------
     texts : polars Series of text, length n
-        As `Table.batches` reads them; null where an entry is missing.
+        Words as read by `Table.batches`; null where an entry is missing.
     """
     uneven = ~texts.str.contains(_ONE_SPELLING)
     if uneven.any():
@@ -227,12 +227,12 @@ def one_spelling(entry: object) -> str | None:
 
 
 def as_text(column: pl.Series) -> pl.Series:
-    """Write the entries of a column as text; null where one is missing; a double that is whole without a fraction.
+    """Return the entries of a column as text; null where one is missing; whole doubles without a fraction.
 
     Parameters
     ----------
     column : polars Series, length n
-        Of any type whose entries can be written as one word.
+        Column of any type whose entries can be written as one word.
 
     Raises
     ------
@@ -259,7 +259,7 @@ def as_text(column: pl.Series) -> pl.Series:
 
 
 def spans_of_time(column: pl.Series) -> InvalidInput:
-    """Say that a column holds spans of time, whose unit nobody could tell."""
+    """Return the error for a column of spans of time, whose unit is unknown."""
     return InvalidInput(
         f"column {shown(column.name)} holds spans of time ({column.dtype}), neither numbers nor words; write them as "
         "numbers first, such as seconds"
@@ -274,7 +274,7 @@ def spelled(column: Any, name: str = "") -> pl.Series:
     column : sequence, array or polars Series, length n
         One entry per row.
     name : str
-        What the result is called.
+        Name of the result.
 
     Raises
     ------
@@ -315,19 +315,19 @@ def twice(words: Iterable[object]) -> tuple[object, object] | None:
 
 
 def same_word(name: str, names: Sequence[str]) -> list[str]:
-    """Return those of several names that are the same word as one; the exact one comes first."""
+    """Return those of several names that are the same word as ``name``, an identical one first."""
     spelling = canonical(name)
     found = [other for other in names if canonical(other) == spelling]
     return sorted(found, key=lambda other: other != name)
 
 
 def _put(texts: pl.Series, where: pl.Series, others: pl.Series) -> pl.Series:
-    """Return texts with others in the places where a mask says so."""
+    """Return texts with those where a mask is True replaced by others."""
     return texts.clone().scatter(where.arg_true(), others)  # scatter writes into the column that it is called on
 
 
 def _otherwise(text: str) -> str:
-    """Words for truth, and times."""
+    """Return the one spelling of words for truth, and of times."""
     if not re.match(_OTHERWISE, text):
         return text
     if text in TRUTH:
@@ -341,12 +341,12 @@ def _otherwise(text: str) -> str:
 
 
 def _long(text: str) -> str:
-    """Return a whole number that is a double."""
+    """Return the digits of a whole number that is written as a double."""
     return str(int(float(text)))
 
 
 def _shortest(clock: str) -> str:
-    """Leave out a fraction of zeros."""
+    """Return a time without a fraction of zeros."""
     return clock.rstrip("0").rstrip(".") if "." in clock else clock
 
 
@@ -361,48 +361,48 @@ def _instant(day: str, clock: str, zone: str) -> str | None:
 
 
 BLANKS = "blanks"
-"""The separator of tables for people's eyes: any run of blanks and tabs."""
+"""Name of the separator of tables made for reading: any run of blanks and tabs."""
 MOST_LINES = 1000
-"""Lines above a header, and rows of it, that are left out."""
+"""Largest number of skipped lines above a header, and of rows of it."""
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How a table is written, where that is not to be found out.
+    """The format of a table, where it is not to be detected.
 
-    An option that says nothing of a table is refused when the table is opened: the first five are about text.
+    An option without meaning for a table is refused when it is opened: the first five concern text files.
 
     Parameters
     ----------
     separator : str, optional
         The one ASCII character between two fields; ``"tab"`` for a tab, ``"blanks"`` for any run of blanks and tabs. By
-        default the one of comma, semicolon, tab and bar that cuts all of the first rows into equally many fields, or
+        default the one of comma, semicolon, tab and bar that splits the first rows into the same number of fields, or
         what a first line such as ``sep=;`` says.
     encoding : str, optional
-        Any that Python knows, such as ``"cp1252"``. By default UTF-8, or UTF-16 or UTF-32 if the file begins with their
-        mark.
+        Any encoding of Python, such as ``"cp1252"``. By default UTF-8, or UTF-16 or UTF-32 if the file begins with
+        their mark.
     decimal : str
         The decimal mark of numbers written as text, ``"."`` or ``","``.
     thousands : str, optional
         The mark between thousands: ``","``, ``"."``, ``"_"``, ``"apostrophe"`` or ``"space"``. By default there is
         none, and a number that may have one is refused with both its readings.
     show_values : bool
-        Whether a refusal of an entry shows what stands in the row: for whoever holds the table. By default it names
+        Whether an error message shows the row's entry, for those who hold the table. By default it names
         the row and the rule alone.
     skip_lines : int
-        Lines above the header that belong to no table, such as a title; from 0 to 1,000.
+        Number of lines above the header that belong to no table, such as a title; from 0 to 1,000.
     header_rows : int
-        Rows of the header, from 1 to 1,000. The first one holds the names; the others describe the columns, as in the
-        exports of survey tools, and are nobody's.
+        Number of rows of the header, from 1 to 1,000. The first one holds the names; the others describe the columns,
+        as in the exports of survey tools, and are no records.
     missing_values : tuple of str
-        Words that mean, in every column, that an entry is missing, besides an empty one: ``(".", "#N/A", "-99")``. An
+        Words for a missing entry in every column, besides an empty one: ``(".", "#N/A", "-99")``. An
         entry is such a word if it is the same word (`shuffledp.tables.canonical`), and in a column of numbers also if
         it is the same number.
 
     Raises
     ------
     InvalidInput
-        If one of them is no such thing.
+        If a value is not allowed.
 
     Examples
     --------
@@ -464,19 +464,19 @@ class TableOptions:
             )
 
     def refuse_for_text(self, what: str, also: tuple[str, ...] = ()) -> None:
-        """Refuse an option that says nothing of what is read, which is no text file.
+        """Refuse options that have a meaning only for text files.
 
         Parameters
         ----------
         what : str
             What is read instead, such as "people.parquet is Parquet".
         also : tuple of str
-            More options that say nothing of it.
+            Further options without meaning for it.
 
         Raises
         ------
         InvalidInput
-            For the first option that is stated.
+            For the first such option that is stated.
         """
         stated = TableOptions()
         for name in ("separator", "encoding", "skip_lines", "header_rows", *also):
@@ -487,7 +487,7 @@ class TableOptions:
 
 
 AS_FOUND = TableOptions()
-"""Nothing is said, all is found out."""
+"""Options with which the whole format is detected."""
 
 
 _OR_MISSING = ", or name a word that means missing with `missing_values`"
@@ -496,18 +496,18 @@ _OR_MISSING = ", or name a word that means missing with `missing_values`"
 def numbers(
     column: pl.Series, before: int, *, gaps: bool = False, options: TableOptions = AS_FOUND
 ) -> NDArray[np.float64]:
-    """Read a column as numbers.
+    """Return a column as numbers, shape (n,).
 
     Parameters
     ----------
     column : polars Series, length n
-        Of numbers, bools or text.
+        Column of numbers, bools or text.
     before : int
-        Rows that came before these, for the row in an error.
+        Number of rows before these, for the row number in an error.
     gaps : bool
         Whether an entry may be missing; it is NaN then.
     options : TableOptions
-        The marks in numbers written as text, and what means that an entry is missing.
+        The marks in numbers written as text, and the words for a missing entry.
 
     Raises
     ------
@@ -548,18 +548,18 @@ def numbers(
 
 
 def _way_to_number(entry: str, options: TableOptions) -> str:
-    """Say how an entry may be read as a number, or as none."""
+    """Return advice on how an entry can be read as a number, or as a missing one."""
     marks = way_out(entry, options.decimal, options.thousands)
     return marks or f"give every row a number{_OR_MISSING if entry else ''}"
 
 
 def _without(texts: pl.Series, missing: tuple[str, ...]) -> pl.Series:
-    """Texts, null where one means that the entry is missing."""
+    """Return texts with the words for a missing entry replaced by null."""
     return texts.set(canonical_texts(texts).is_in(missing), None) if missing else texts
 
 
 def _parsed(texts: pl.Series, decimal: str, thousands: str | None) -> pl.Series:
-    """Numbers; words for true and false as 1 and 0; null for every other text."""
+    """Return texts as numbers: words for true and false as 1 and 0, and null for every other text."""
     import polars as pl
 
     plain = plain_numbers(texts, decimal, thousands)
@@ -571,19 +571,19 @@ def _parsed(texts: pl.Series, decimal: str, thousands: str | None) -> pl.Series:
 
 
 def texts(column: pl.Series, before: int, *, gaps: bool = False, options: TableOptions = AS_FOUND) -> pl.Series:
-    """Read a column as words; white space at both ends is no part of them.
+    """Return a column as words, without white space at both ends.
 
     Parameters
     ----------
     column : polars Series, length n
-        Of any type whose entries can be written as one word.
+        Column of any type whose entries can be written as one word.
     before : int
-        Rows that came before these, for the row in an error.
+        Number of rows before these, for the row number in an error.
     gaps : bool
         Whether an entry may be missing: null, or nothing but white space. The words are then handed over as they
-        stand, for whoever looks them up to say what is missing and to remove the white space where there is any.
+        stand: the caller, who looks them up, detects missing ones and removes white space.
     options : TableOptions
-        What means that an entry is missing.
+        The words for a missing entry.
 
     Raises
     ------
@@ -599,7 +599,7 @@ def texts(column: pl.Series, before: int, *, gaps: bool = False, options: TableO
 
 
 def _refuse_first(bad: pl.Series, entries: pl.Series, before: int, way: Callable[[str], str]) -> None:
-    """Name the first bad row, counted from 1, and how many there are."""
+    """Refuse entries that cannot be used: name the first row, counted from 1, and their number."""
     count = int(bad.sum())
     if count == 0:
         return

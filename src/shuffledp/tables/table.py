@@ -1,4 +1,4 @@
-"""Columns out of a table, or one sentence on why not: CSV, TSV and Parquet through polars, and any dataframe.
+"""Reading columns of a table, from CSV, TSV and Parquet (through polars), and from any dataframe.
 
 Text files are read as text and each asked-for column is converted over its full length, so that a stray word in the
 last row is an error that names the row, never a silent null or a guessed type; and so is a row with fewer or more
@@ -37,7 +37,7 @@ _DAYS = "datetime64[us]"
 
 
 class Frame(Protocol):
-    """A frame of columns, each with a name."""
+    """A table in memory or in a file, whose columns have names."""
 
     def names(self) -> list[str]:
         """Return the names of all columns, as text."""
@@ -49,7 +49,7 @@ class Frame(Protocol):
         Parameters
         ----------
         wanted : mapping of str to str
-            What each shall be called, and its name.
+            Name of each column in the table, by its new name.
         """
         ...
 
@@ -60,7 +60,7 @@ class Frame(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Lazy:
-    """A frame of polars, or a file that polars reads."""
+    """A table of polars, or a file that polars reads."""
 
     frame: pl.LazyFrame
 
@@ -69,7 +69,7 @@ class Lazy:
         return self.frame.collect_schema().names()
 
     def chosen(self, wanted: Mapping[str, str]) -> pl.LazyFrame:
-        """Return these columns; see `Frame.chosen`."""
+        """Return the chosen columns, renamed; see `Frame.chosen`."""
         import polars as pl
 
         return self.frame.select(pl.col(own).alias(name) for name, own in wanted.items())
@@ -83,7 +83,7 @@ class Lazy:
 
 @dataclass(frozen=True, eq=False)
 class OfPandas:
-    """A frame of pandas, read column by column."""
+    """A table of pandas, read column by column."""
 
     frame: Any
 
@@ -92,7 +92,7 @@ class OfPandas:
         return ["" if name is None else str(name) for name in self.frame.columns.tolist()]
 
     def chosen(self, wanted: Mapping[str, str]) -> pl.LazyFrame:
-        """Return these columns; see `Frame.chosen`."""
+        """Return the chosen columns, renamed; see `Frame.chosen`."""
         import polars as pl
 
         places = self.names()
@@ -136,7 +136,7 @@ def as_frame(source: Any) -> Frame:
 
 
 KINDS = ("polars", "pandas")
-"""Libraries that answers are handed over to."""
+"""Libraries whose dataframes can be returned."""
 
 
 def handed_over(frame: pl.DataFrame, kind: str) -> Any:
@@ -147,7 +147,7 @@ def handed_over(frame: pl.DataFrame, kind: str) -> Any:
     frame : polars DataFrame
         The table.
     kind : {"polars", "pandas"}
-        The library. Pandas must be there; pyarrow, which polars would ask for, need not be.
+        The library. Pandas must be installed; pyarrow, which polars would need, need not be.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def handed_over(frame: pl.DataFrame, kind: str) -> Any:
 
 
 def _column(column: Any, name: str) -> pl.Series:
-    """Take one column of a pandas frame, by the kind of its entries."""
+    """Return one column of a pandas frame as polars, by the type of its entries."""
     import polars as pl
 
     kind = column.dtype
@@ -187,7 +187,7 @@ def _column(column: Any, name: str) -> pl.Series:
 
 
 def _categories(column: Any, name: str) -> pl.Series:
-    """Words for codes: text, numbers, or the intervals that `pandas.cut` makes; code -1 is a missing entry."""
+    """Return the words of a categorical column: text, numbers, or intervals of `pandas.cut`; code -1 is missing."""
     words = _mixed(column.cat.categories.tolist(), "")
     codes = column.cat.codes.to_numpy().astype(np.int64)
     import polars as pl
@@ -197,12 +197,12 @@ def _categories(column: Any, name: str) -> pl.Series:
 
 
 def _mixed(entries: list[Any], name: str) -> pl.Series:
-    """Entries of any types: whole numbers or numbers where all are, else words in one spelling.
+    """Return entries of any types: whole numbers or numbers if all are, else words in one spelling.
 
     Raises
     ------
     InvalidInput
-        If one is a container.
+        If an entry is a container.
     """
     import polars as pl
 
@@ -221,30 +221,30 @@ def _mixed(entries: list[Any], name: str) -> pl.Series:
 
 
 def _absent(entry: Any) -> bool:
-    """None, NaN, NaT and NA of pandas, which equals nothing, itself neither."""
+    """Return whether an entry is missing: None, NaN, or NaT and NA of pandas, which equal nothing."""
     if entry is None or type(entry).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(entry, float | np.floating) and entry != entry
 
 
 BATCH = 1 << 19
-"""Rows read at a time: a few MB a column."""
+"""Number of rows read at a time: a few MB per column."""
 _DESCRIBING = 2
-"""Rows below the names that exports of surveys fill with texts of questions and marks of their own."""
+"""Number of rows below the names that exports of survey tools fill with texts of questions and ids."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that were asked for, row by row.
+    """The requested columns of a table.
 
     Parameters
     ----------
     numbers : dict of str to ndarray of float64, shape (n,)
-        NaN where an entry is missing and may be, else none; infinities are left to the caller's own range check.
+        NaN where an entry is missing and may be, else no NaN; infinities are left to the caller's range check.
     texts : dict of str to polars Series of text, length n
         Entries as the file spells them, white space at both ends removed; null where one is missing and may be.
     rows : int
-        Their number n.
+        Number of rows n.
     """
 
     numbers: dict[str, NDArray[np.float64]]
@@ -254,20 +254,20 @@ class Columns:
 
 @dataclass(frozen=True)
 class Table:
-    """A table that can be read again and again, in batches: memory does not grow with its length.
+    """A table that can be read repeatedly, in batches, in memory independent of its length.
 
     Parameters
     ----------
     frame : Frame
         The rows.
     name : str
-        What error messages call it.
+        Name of the table in error messages.
     lines : TextRows, optional
-        The rows of a text file as they stand there; None for every other table, whose rows cannot differ in length.
+        The rows of a text file as written; None for every other table, whose rows cannot differ in length.
     options : TableOptions
-        The marks in numbers written as text, and what means that an entry is missing.
+        The marks in numbers written as text, and the words for a missing entry.
     opened : Opened, optional
-        The file behind it. A temporary copy of a packed file lives as long as this, so `frame` needs it to be kept.
+        The file behind it, kept here because a temporary copy that `frame` reads is deleted with this object.
     """
 
     frame: Frame
@@ -278,7 +278,7 @@ class Table:
 
     @classmethod
     def of(cls, source: Any, options: TableOptions | None = None) -> Table:
-        """Open a file, or any dataframe.
+        """Return a table from a file or any dataframe.
 
         Parameters
         ----------
@@ -287,13 +287,13 @@ class Table:
             packed with gzip or zstd; ``"-"`` for standard input; or a table of pandas, or of any library that speaks
             the Arrow PyCapsule interface (pyarrow, duckdb, ...).
         options : TableOptions, optional
-            How it is written, where that is not to be found out.
+            Format of the file, where it is not to be detected.
 
         Raises
         ------
         InvalidInput
-            If the file is missing, empty or of an unknown format, the object is no table, or an option says nothing of
-            it.
+            If the file is missing, empty or of an unknown format, the object is no table, or an option has no meaning
+            for it.
         """
         import polars as pl
 
@@ -316,7 +316,7 @@ class Table:
         gaps: Sequence[str] = (),
         rows: int | None = BATCH,
     ) -> Iterator[Columns]:
-        """Read the named columns, and only those, batch by batch, each row checked.
+        """Yield the named columns, and only those, batch by batch, with each row checked.
 
         Parameters
         ----------
@@ -327,12 +327,12 @@ class Table:
         gaps : sequence of str
             Those of them that may have missing entries: NaN among numbers, null among texts.
         rows : int, optional
-            About how many rows a batch has, at least 1; None for the whole table at once.
+            Approximate number of rows of a batch, at least 1; None for the whole table at once.
 
         Raises
         ------
         InvalidInput
-            As `read_columns`.
+            As for `read_columns`.
         """
         import polars as pl
 
@@ -363,7 +363,7 @@ class Table:
         Raises
         ------
         InvalidInput
-            As `read_columns`.
+            As for `read_columns`.
         """
         import polars as pl
 
@@ -403,13 +403,13 @@ class Table:
         yield from chosen.collect_batches(chunk_size=rows, lazy=True)
 
     def _empty(self, n: int, rows: int | None) -> Iterator[Columns]:
-        """Yield batches without a column."""
+        """Yield batches without any column."""
         size = n if rows is None else rows
         for start in range(0, n, size):
             yield Columns({}, {}, min(size, n - start))
 
     def _names(self, wanted: list[str]) -> dict[str, str]:
-        """Look at all rows of a text file before polars sees it, and find the columns that are meant."""
+        """Return the columns' names in the table, by requested name, after checking all rows of a text file."""
         if self.lines is not None and self.lines.survey.width == 0:
             raise InvalidInput(f"table {self.name} has no header; give a header line and one row per user")
         header = [] if self.lines is None else list(self.lines.survey.header)
@@ -423,7 +423,7 @@ class Table:
         return {name: names[self._place(name, header)] for name in wanted}
 
     def _place(self, name: str, header: list[str]) -> int:
-        """Return the place of the column of this name, or of the only one that is the same word."""
+        """Return the index of the column of this name, or of the only one that is the same word."""
         same = same_word(name, header)
         if not same:
             if any("\ufffd" in other for other in header) and (other_encoding := self._encoding_error()):
@@ -435,7 +435,7 @@ class Table:
         return header.index(same[0])
 
     def _no_column(self, name: str, header: list[str]) -> InvalidInput:
-        """Say that there is no such column; of one text column alone, how there may be more."""
+        """Return the error for a missing column; if a text file has one column, with advice on its separator."""
         refusal = no_column(name, header, self.name)
         if self.lines is None or (len(header) > 1 and all(map(str.strip, header))):
             return refusal
@@ -453,7 +453,7 @@ class Table:
         return self._encoding_error() if "utf-8" in str(error).lower() else None
 
     def _encoding_error(self) -> InvalidInput | None:
-        """Say where a text file is not in UTF-8; None if it is."""
+        """Return the error that names where a text file is not in UTF-8; None if it is."""
         where = None if self.lines is None else self.lines.first_unreadable("utf-8")
         if where is None:
             return None
@@ -464,16 +464,16 @@ class Table:
 
 
 def no_column(name: str, names: Sequence[str], where: str) -> InvalidInput:
-    """Say that there is no column of a name, which one may be meant, and which there are.
+    """Return the error for a missing column, with the nearest name and the existing ones.
 
     Parameters
     ----------
     name : str
         The name that was asked for.
     names : sequence of str
-        Those that there are.
+        The existing names.
     where : str
-        What the message calls the table.
+        Name of the table in the message.
     """
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"did you mean {shown(near[0])}? " if near else ""
@@ -491,18 +491,18 @@ def read_frame(
     gaps: Sequence[str] = (),
     options: TableOptions = AS_FOUND,
 ) -> Columns:
-    """Read the named columns of some rows, each row checked.
+    """Return the named columns of some rows, with each row checked.
 
     Parameters
     ----------
     frame : polars DataFrame
         The rows.
     before : int
-        Rows that came before these, for the row in an error.
+        Number of rows before these, for the row number in an error.
     numbers, texts, gaps
         As for `Table.batches`.
     options : TableOptions
-        The marks in numbers written as text, and what means that an entry is missing.
+        The marks in numbers written as text, and the words for a missing entry.
 
     Raises
     ------
@@ -524,7 +524,7 @@ def read_columns(
     gaps: Sequence[str] = (),
     options: TableOptions | None = None,
 ) -> Columns:
-    r"""Read the named columns of a table, each row checked.
+    r"""Return the named columns of a table, with each row checked.
 
     Parameters
     ----------
@@ -562,7 +562,7 @@ def read_columns(
 
 @contextmanager
 def explained(source: Any, options: TableOptions | None) -> Generator[None]:
-    """Say more of a bad entry: that the first rows of a text file may describe it, and what stands there if asked to.
+    """Add advice to the error for an entry: on header rows of a text file, and the entry itself if it may be shown.
 
     Parameters
     ----------

@@ -30,11 +30,11 @@ MOST_ROUNDS = 2**53
 _TILT_STEP = math.log(1.5)
 _REPEATS = 12
 CHORDS = 5e-4
-"""Relative width of the composed epsilon that chords may cost, about."""
+"""Approximate relative width of the composed epsilon that is allowed to chords."""
 _HOPEFUL = 0.9
-"""Below so much of the sum of all budgets a ceiling says more than that sum."""
+"""Share of the sum of all budgets below which a ceiling is worth evaluating."""
 _ROUGHLY = (64.0, 8.0)
-"""So many times `CHORDS`, a rival of a smaller bound is composed before it is composed in earnest."""
+"""Multiples of `CHORDS` with which a rival of the smallest bound is first composed roughly."""
 
 Parts = tuple[tuple[PrivacyProfile, int], ...]
 
@@ -251,7 +251,7 @@ class ComposedProfile(PrivacyProfile):
 # The smallest of several bounds from above alone, with few looks at those that are not the smallest.
 
 _CLOSE = 0.01
-"""A bound within this of the smallest, in logs, may be the smallest a little further on."""
+"""Distance in logarithms within which a bound may become the smallest at a nearby epsilon."""
 
 
 @dataclass(frozen=True, eq=False)

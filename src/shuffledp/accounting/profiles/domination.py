@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 
 _FIRST = 8
-"""Gaps between the first knots."""
+"""Number of gaps between the first knots."""
 _MOST = 600
-"""Knots are added until the answer is settled, or there are so many."""
+"""Largest number of knots."""
 _FARTHEST = 700.0
-"""Nats: beyond, e^epsilon is no double."""
+"""Largest epsilon (nats) for which e^epsilon is a finite double."""
 """No mu below is looked for."""
 _STEPS = 44
-"""Of bisection over the bit patterns of doubles: to about 1e-10 relative."""
+"""Number of bisection steps over the bit patterns of doubles, to a relative precision of about 1e-10."""
 _STEP = 1.01
-"""How far the last knot is moved at a time while delta is not seen to be small enough there."""
+"""Factor by which the last knot is moved while delta there is not certified to be small enough."""
 _LARGEST = 80.0
-"""No mu beyond is looked for: there the divergence is 1 - 1e-300 for all epsilon up to _FARTHEST."""
+"""Largest mu that is searched: above it the divergence is 1 - 1e-300 for all epsilon up to _FARTHEST."""
 
 
 def check_outside(outside: float) -> float:
@@ -227,7 +227,7 @@ _DEVIATIONS = (0.25, 1.0, 3.0, 6.0)
 _MOST_POINTS = 20_000_000
 _MASS_ERROR = 1e-8
 _FEW_LOSSES = 200
-"""So many losses are all knots from the start."""
+"""Largest number of losses that are all used as knots from the start."""
 _ROUNDING = 128  # in units of a roundoff: NumPy adds pairwise, so a sum of 2^25 terms costs some forty roundings
 
 

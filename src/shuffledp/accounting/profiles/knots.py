@@ -43,7 +43,7 @@ from shuffledp.numerics.losses import LossLaw, log_exp_gap, log_sum
 
 _CLOSEST = 1e-6
 _NEIGHBOURS = 8
-"""How many knots to either side a tangent may lean on."""
+"""Number of knots on either side that a tangent may use."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,9 +416,9 @@ class Curve(Protocol):
 
 
 Known = dict[float, tuple[list[float], list[float]]]
-"""By exponent, the logarithms of the lower ends and of the upper ends of each direction."""
+"""Logarithms of the lower ends and of the upper ends in each direction, by exponent."""
 View = Literal["forward", "reverse", "worst"]
-"""Which pair: (P, Q), (Q, P), or the symmetric one whose curve is the larger of the two at every x."""
+"""Direction of a pair: (P, Q), (Q, P), or the symmetric one whose curve is the larger of the two at every x."""
 TOLERANCE = 2e-4
 """Relative width of log E exp(t log P/Q) left open by the knots, where it is of order 1 or below."""
 MOST_KNOTS = 1500

@@ -32,11 +32,11 @@ from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, crossing, deflated
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 
 _FAR = 700.0
-"""Nats: delta there stands for the limit; e^epsilon is still a double."""
+"""Epsilon (nats) at which delta is used as its limit; e^epsilon is still a double."""
 _FAST_STEPS = 9
 _NEAR = 1.0
 _JAGGED = 1e-4
-"""Relative distance to which a lower curve is searched that does not follow the upper one."""
+"""Relative precision of the search on a lower curve that does not follow the upper one."""
 
 
 def check_delta(delta: float) -> float:
@@ -108,7 +108,7 @@ class PrivacyProfile(ABC):
     """
 
     tolerance: ClassVar[float] = 1e-6
-    """Relative distance of the two verified points between which epsilon(delta) is found."""
+    """Relative distance of the two verified points that enclose epsilon(delta)."""
 
     def __init_subclass__(cls, **given: Any) -> None:
         """Keep a dataclass from writing a `repr` of all its tables."""
@@ -582,7 +582,7 @@ class GaussianProfile(PrivacyProfile):
 
 _MOST = 200
 _USUAL = 12
-"""After so many evaluations the function is no Gaussian's, and every other one halves the bracket."""
+"""Number of evaluations after which the function is not treated as Gaussian, and every other one halves the bracket."""
 _HALVINGS = 50
 
 
@@ -674,7 +674,11 @@ class _Search:
         return high
 
     def proposal(self, point: float) -> float:
-        """Just on the side asked for of the modelled root if that is new, else the middle."""
+        """Return the next point to evaluate.
+
+        It lies just on the requested side of the root that the Gaussian model predicts, unless `point` is that already
+        or the bracket is to be halved: then it is the middle of the bracket.
+        """
         low, high = max(self.low, 0.0), self.high
         if self.low < 0.0 and self._steps >= 3:
             return 0.0

@@ -26,7 +26,7 @@ from shuffledp.numerics.interval import Interval
 _DEPTH = 1e-11
 _SAMPLES = 32
 TOLERANCE = 2e-3
-"""What the knots may leave open of the logarithm of a moment."""
+"""Error of the logarithm of a moment that the choice of knots may leave."""
 TILTS = (0.05, 0.3, 1.0, 4.0)
 """Knots are placed for these tilts, in units of one over the loss's standard deviation: a tail of z deviations of T
 rounds is decided at the tilt z / sqrt(T), so these serve one round and tens of thousands."""

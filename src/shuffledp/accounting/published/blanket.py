@@ -37,7 +37,7 @@ from shuffledp.setting import Kind, Setting
 _SLACK = roundoff(8192)
 """Relative error of exponents and factors: some twenty operations without cancellation, far above their rounding."""
 _LARGEST = 300.0
-"""Beyond e^300, squares of the loss may leave double precision."""
+"""Largest loss, as squares of e to a larger one may overflow."""
 
 
 class LossBounds(NamedTuple):
@@ -61,7 +61,7 @@ class LossBounds(NamedTuple):
 
 
 Losses = Callable[[float], tuple[LossBounds, ...]]
-"""From epsilon (nats, positive) to one `LossBounds` per pair of inputs that may be the worst."""
+"""Function of epsilon (nats, positive) that returns a `LossBounds` for each pair of inputs that may be the worst."""
 
 
 def generic_losses(epsilon0: float) -> Losses:

@@ -28,7 +28,7 @@ from shuffledp.setting import Kind, Setting
 # personalised formula (`personal`) have modules of their own.
 
 PAPER, CODE, SECOND, OWN = "paper", "code", "second", "own"
-"""How surely a formula is known: read in the paper, in its authors' code, in another text; or our own."""
+"""Sources of a formula: read in the paper, in its authors' code, in another text; or our own."""
 
 
 class PublishedBound(AmplificationBound):
@@ -39,9 +39,9 @@ class PublishedBound(AmplificationBound):
 
     enters_bracket: ClassVar[bool] = False
     source: ClassVar[str]
-    """One of ``"paper"``, ``"code"``, ``"second"``, ``"own"``: how surely the formula is known."""
+    """Source of the formula: ``"paper"``, ``"code"``, ``"second"`` or ``"own"``."""
     composes: ClassVar[bool] = False
-    """Whether the publication states what several rounds cost."""
+    """Whether the publication states a bound for several rounds."""
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Return the published profile for a victim of local budget ``epsilon0``; see `AmplificationBound.profile`."""
@@ -436,12 +436,12 @@ def _exp_down(exponent: float) -> float:
 # Averaging over j is not sound: the target of the average is a user whom i need not resemble.
 
 STEP = 100
-"""Clone counts to a block, as in the published runs."""
+"""Number of clone counts in a block, as in the published runs."""
 HALVINGS = 10
-"""Halvings of the published search, which starts from the closed form."""
+"""Number of bisection steps of the published search, which starts from the closed form."""
 _REACH = 15.0
 _MOST_BLOCKS = 1000.0
-"""On either side; beyond (some 10^7 users), blocks are wider, which the normal count does not notice."""
+"""Largest number of blocks on either side; for more (about 10^7 users) blocks are wider, with negligible effect."""
 
 
 def echoes(budgets: Budgets, power: int) -> float:

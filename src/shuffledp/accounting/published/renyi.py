@@ -44,7 +44,7 @@ from shuffledp.setting import Kind, Setting
 _SLACK = roundoff(64)
 """Relative error of a dozen operations without cancellation; generous."""
 _ORDERS = np.unique(np.concatenate((np.arange(2.0, 258.0), np.rint(np.geomspace(257.0, 2.0**40, 1200)))))
-"""Orders among which the best one is looked for first; its neighbourhood follows."""
+"""Orders among which the best one is first searched; its neighbourhood is searched next."""
 
 
 def least_over_orders(value: Callable[[FloatArray], FloatArray]) -> float:

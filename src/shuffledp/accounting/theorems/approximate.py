@@ -34,7 +34,7 @@ from shuffledp.numerics.interval import Enclosure, Interval
 from shuffledp.setting import Kind, Setting
 
 MAX_SHARED_LEVELS = 100
-"""Levels of several users that are evaluated one by one."""
+"""Largest number of levels with several users that are evaluated one by one."""
 _LATTICE = 512
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 _SLACK = 64

@@ -30,7 +30,7 @@ from shuffledp.setting import Kind, Setting
 #     H(eps) = (1/n) E( sum_t L_t )_+ .
 
 WINDOWS = 64
-"""The range of a number is cut into so many windows, which is what the attacker looks at."""
+"""Number of windows into which the range of a number is divided for the attack."""
 MOST_TRANSFORMS = 640
 """Work of several rounds: a knot costs four transforms, both directions rounded up and down, of at most 2^17 points by
 97 atoms a level. Three times as many raise the lower end by half a per cent at most, and took up to a minute; of
@@ -38,11 +38,11 @@ several levels a transform costs a few times as much, so half as many are spent.
 _SMOOTHING = 0.03
 _LARGEST = 600.0
 _REACH = 8.0
-"""Standard deviations of a normal law that are cut into windows, on both sides."""
+"""Number of standard deviations of a normal law, on both sides, that are divided into windows."""
 _STEP = 0.1
 _ULPS = 4
 _GAUSSIAN_ULPS = 2**22
-"""Losses of windows of a normal law are at least 5e-4, and good to 1e-13 absolutely: to 4e-10 of themselves."""
+"""Relative error, in ulps, of losses of windows of a normal law: at least 5e-4, with an absolute error of 1e-13."""
 
 
 @dataclass(frozen=True, eq=False)

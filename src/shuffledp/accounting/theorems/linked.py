@@ -25,7 +25,7 @@ from shuffledp.randomizers.linked import ChangingRecords, SameRecord
 from shuffledp.setting import Kind, Setting
 
 MOST_CHANGING = 64
-"""Most rounds for which pairs of record sequences are compared."""
+"""Largest number of rounds for which pairs of record sequences are compared."""
 MOST_SAME = 1000
 MOST_TYPES = 1_000_000
 

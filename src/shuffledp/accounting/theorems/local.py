@@ -80,7 +80,7 @@ class LocalProfile(PrivacyProfile):
 
 
 MOST_TERMS = 4096
-"""Rounds up to which the closed form is summed; beyond, `ComposedProfile` does it with work that does not grow."""
+"""Largest number of rounds for which the closed form is summed; beyond it `ComposedProfile` is used."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ from shuffledp.randomizers.base import PairBlanket
 from shuffledp.setting import Kind, Setting
 
 MOST_LEVELS = 250
-"""More levels are rounded up to this many: a larger budget at a step is still an upper bound."""
+"""Largest number of levels; more are rounded up to this many, as a larger budget at a step is still an upper bound."""
 _SMOOTHING = 0.03
 
 

@@ -246,7 +246,7 @@ class SumBound(AmplificationBound):
 # f_j = P0(v = j) - e^eps P1(v = j).
 
 _ULPS = 32.0
-"""Chances of a step are good to so many roundoffs: a few ulps each, and their sum is 1 up to as much."""
+"""Relative error, in roundoffs, of the probabilities of a step: a few ulps each, and as much for their sum."""
 _NEAR = np.arange(-4.0, 5.0)
 _TYPICAL = 1e-6
 _LARGEST = 600.0

@@ -1,1 +1,1 @@
-"""`demo`: the main job on bundled data, and a whole collection on this machine."""
+"""The command `demo`: three estimates on bundled data, or a whole collection on this machine."""

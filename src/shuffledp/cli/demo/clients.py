@@ -1,4 +1,4 @@
-"""The people of `demo collection`: their answers, their devices, and those who send junk; all over HTTP."""
+"""The simulated people of `demo collection`: answers, devices, and senders of invalid reports; all over HTTP."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FLAGS = (
     "--remote-debugging-pipe",
 )
 PATIENCE = 60.0
-"""Seconds within which chromium must answer, unless told otherwise."""
+"""Default number of seconds within which Chromium must answer."""
 _PERSON = """
 (async (level, values) => {
   const until = async (find) => {
@@ -84,21 +84,21 @@ _PERSON = """
 
 
 def chromium_path() -> str | None:
-    """Return where chromium is installed, or None; None also where processes are not started as POSIX does."""
+    """Return the path of an installed Chromium, or None; None also on systems without `os.posix_spawn`."""
     if not hasattr(os, "posix_spawn"):
         return None
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 class Chromium:
-    """A browser with a fresh profile; a context manager, whose end ends it.
+    """A browser with a fresh profile, as a context manager that ends it.
 
     Parameters
     ----------
     path : str
         The program, from `chromium_path`.
     patience : float
-        Seconds within which it must answer each time.
+        Number of seconds within which it must answer each time.
     """
 
     def __init__(self, path: str, patience: float = PATIENCE) -> None:
@@ -136,15 +136,15 @@ class Chromium:
         link : str
             Link to the survey page, with the person's code.
         level : int
-            Place of the level, from 0.
+            Index of the level, from 0.
         values : sequence of float
-            For each question the place of the choice or word, from 0, or the number; of several options the places
-            of those that are checked, and of a table those of row and column.
+            For each question the index of the choice or word, from 0, or the number; for several options the indices
+            of those that are checked, and for a table those of row and column.
 
         Returns
         -------
         str
-            What became of the report: "held", "waiting", "refused" or "unclear"; "problem" if the page shows one.
+            State of the report: "held", "waiting", "refused" or "unclear"; "problem" if the page shows one.
 
         Raises
         ------
@@ -155,19 +155,19 @@ class Chromium:
         return str(self.evaluate(link, script))
 
     def evaluate(self, link: str, script: str) -> Any:
-        """Open a link as a new person does, and return what a script on the page comes to.
+        """Open a link as a new person does, and return the value of a script on the page.
 
         Parameters
         ----------
         link : str
             Link to the page.
         script : str
-            JavaScript; a promise is awaited.
+            JavaScript expression; a promise is awaited.
 
         Raises
         ------
         ShuffleDPError
-            As `answer`.
+            As for `answer`.
         """
         context = self._call("Target.createBrowserContext")["browserContextId"]  # nothing kept by another person
         target = self._call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
@@ -196,7 +196,7 @@ class Chromium:
                 return answer["result"]
 
     def _read(self, until: float) -> bytes:
-        """Read the next message; what comes without a number of ours is an event, and of no concern."""
+        """Return the next message that answers a call; events, which have no number, are skipped."""
         while b"\0" not in self._buffer:
             ready, _, _ = select.select([self._in], [], [], max(until - time.monotonic(), 0.0))
             part = os.read(self._in, 1 << 16) if ready else b""
@@ -211,14 +211,14 @@ THREADS = 4
 CHROMIUM_SECONDS = 6.0
 NO_ANSWER = "no answer"
 HOURS = (1, 99)
-"""Least and greatest answer to the question about hours."""
+"""Smallest and largest answer to the question about hours."""
 IMPOSSIBLE = b"\xff"
-"""No report of five answers, and none of a bit."""
+"""Bytes that are a valid report to neither of the two questions."""
 
 
 @dataclass(frozen=True)
 class Person:
-    """A person who is invited: the answers' codes, the place of the level, and the one-time code."""
+    """An invited person: codes of the answers, index of the level, and one-time code."""
 
     answers: tuple[int, int]
     level: int
@@ -226,21 +226,21 @@ class Person:
 
     @property
     def hours(self) -> int:
-        """The second answer in words."""
+        """The second answer as a number of hours."""
         return self.answers[1] + HOURS[0]
 
 
 def invite(counts: Sequence[int], codes: Sequence[bytes], random: Randomness) -> list[Person]:
-    """Draw real records from the bundled table, and deal levels to them by chance.
+    """Return people with real records from the bundled table, and with randomly assigned levels.
 
     Parameters
     ----------
     counts : sequence of int
-        People per level.
+        Number of people at each level.
     codes : sequence of bytes
-        One a person.
+        One one-time code per person.
     random : Randomness
-        Where chance comes from.
+        Source of the random choices.
     """
     columns = read_columns(TABLE, numbers=["hours_per_week"], texts=["education"])
     hours, schooling = columns.numbers["hours_per_week"], columns.texts["education"].to_list()
@@ -255,27 +255,27 @@ def invite(counts: Sequence[int], codes: Sequence[bytes], random: Randomness) ->
 
 
 def sealed_reports(task: PostedTask, people: Sequence[Person]) -> list[bytes]:
-    """Draw and seal everybody's report, each on a device of its own."""
+    """Return everybody's report, drawn and sealed by a separate client each."""
     return [Client(task).seal(person.answers, person.level, person.code) for person in people]
 
 
 def spoilt_reports(task: PostedTask, people: Sequence[Person], honest: Person) -> tuple[list[bytes], bytes]:
-    """Seal what invited people send who want to spoil the result: the shuffler cannot tell it from reports.
+    """Return sealed invalid reports of invited people, which the shuffler cannot tell from valid ones.
 
     Parameters
     ----------
     task : PostedTask
         The task.
     people : sequence of Person
-        They share the kinds of junk: rows that do not open, impossible reports, and a copy of an honest person's first
-        message beside one that does not open. The shuffler would know a copy of the whole report, and hold it once.
+        The senders, in turn: rows that do not open, impossible reports, and a copy of an honest person's first message
+        beside one that does not open. The shuffler would recognise a copy of a whole report, and hold it once.
     honest : Person
-        Whose message is copied, as if it had been stolen from the device.
+        The person whose message is copied, as if it had been stolen from the device.
 
     Returns
     -------
     list of bytes, bytes
-        The junk, and the honest person's own report.
+        The invalid reports, and the honest person's own report.
     """
     copied = Client(task).draw(honest.answers, honest.level)
     sealer, sizes = Sealer(task.draft.analyzer_key), [len(sealed) for sealed in copied]
@@ -292,7 +292,7 @@ def spoilt_reports(task: PostedTask, people: Sequence[Person], honest: Person) -
 
 
 def strangers_reports(task: PostedTask, count: int) -> list[tuple[bytes, Verdict]]:
-    """Seal what people without an invitation send, with the shuffler's due answer to each."""
+    """Return sealed reports of people without an invitation, each with the answer that the shuffler should give."""
     made: list[tuple[bytes, Verdict]] = []
     for place in range(count):
         code = draw_codes(1)[0]
@@ -307,9 +307,9 @@ def strangers_reports(task: PostedTask, count: int) -> list[tuple[bytes, Verdict
 
 
 class Deliveries:
-    """Sealed reports on their way: one a request, and the same bytes again until there is a clear answer.
+    """Sealed reports in transit: one per request, with the same bytes sent again until there is a clear answer.
 
-    A context manager: threads send from its beginning and have ended at its end.
+    A context manager: threads start sending when it is entered and have ended when it is left.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ class Deliveries:
         self._problem: str | None = None
         self.verdicts: dict[int, Verdict] = {}
         self.again: set[int] = set()
-        """Places of the reports that were sent more than once."""
+        """Indices of the reports that were sent more than once."""
 
     def __enter__(self) -> Deliveries:
         for thread in self._threads:
@@ -347,7 +347,7 @@ class Deliveries:
             thread.join()
 
     def wait(self, count: int) -> None:
-        """Wait until this many have a clear answer.
+        """Wait until ``count`` reports have a clear answer.
 
         Raises
         ------
@@ -396,7 +396,7 @@ class Deliveries:
 
 
 def answer_in_browser(path: str, server: str, task: PostedTask, people: Sequence[Person]) -> list[Person]:
-    """Let people answer on the survey page in chromium; who has held reports comes back, within some seconds."""
+    """Let people answer on the survey page in Chromium; return those whose reports are held after some seconds."""
     until, held = time.monotonic() + CHROMIUM_SECONDS, list[Person]()
     try:
         with Chromium(path, CHROMIUM_SECONDS) as browser:
@@ -412,7 +412,7 @@ def answer_in_browser(path: str, server: str, task: PostedTask, people: Sequence
 
 
 class Relay:
-    """A machine between a client and the service that passes everything on, but keeps the answer to a report.
+    """A relay between a client and the service that forwards everything except the answer to a report.
 
     Parameters
     ----------
@@ -457,7 +457,7 @@ class Relay:
 
     @property
     def url(self) -> str:
-        """The address of the server."""
+        """The address of the relay."""
         return f"http://127.0.0.1:{self._listening.server_address[1]}"
 
     def __enter__(self) -> Relay:
@@ -483,11 +483,11 @@ def answer_and_die(server: str, task: PostedTask, person: Person, words: Sequenc
     task : PostedTask
         The task.
     person : Person
-        Who answers.
+        The person who answers.
     words : sequence of str
         Level and answers as options of the command.
     folder : Path
-        For the device's file.
+        Folder for the device's file.
 
     Returns
     -------

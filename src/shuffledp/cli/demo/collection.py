@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 CLIENTS = 300
 NEEDED = ("shuffledp.collection.sealing", "uvicorn", "httptools", "segno")
-"""What the extra `service` brings."""
+"""Modules that the extra `service` installs."""
 
 
 def run_demo_collection(
@@ -75,7 +75,7 @@ def run_demo_collection(
     clients: int = CLIENTS,
     browser: bool = True,
 ) -> None:
-    """Hold the collection in a temporary folder, and show estimates, promises, and what each party saw."""
+    """Hold the collection in a temporary folder, and print estimates, guarantees, and what each party saw."""
     if simulation_seed is not None:
         raise InvalidInput(
             "demo collection takes no --simulation-seed: devices and shuffler use secure randomness; leave it out"
@@ -109,7 +109,7 @@ def run_demo_collection(
 
 
 def _check_extra() -> None:
-    """Raise InvalidInput unless everything of the extra `service` is there."""
+    """Refuse unless every module of the extra `service` is installed."""
     for name in NEEDED:
         try:
             import_module(name)
@@ -121,7 +121,7 @@ def _check_extra() -> None:
 
 
 def _kept(text: str) -> Path:
-    """Write the page into a file of its own that stays."""
+    """Write the page to a new file that is not deleted, and return its path."""
     with tempfile.NamedTemporaryFile(
         "w", prefix="shuffledp-demo-", suffix=".html", encoding="utf-8", delete=False
     ) as file:
@@ -160,7 +160,7 @@ def _show(held: Held) -> None:
 
 
 def _estimates(held: Held) -> Table:
-    """Estimates beside the true values."""
+    """Return a table of the estimates beside the true values."""
     table = Table(title=f"{count(held.release.batch.manifest.n)} people of UCI Adult", title_justify="left")
     for heading in ("answer", "private estimate", f"{CONFIDENCE:.0%} confidence interval", "true value"):
         table.add_column(heading, justify="left" if heading == "answer" else "right", max_width=36)
@@ -181,7 +181,7 @@ def _estimates(held: Held) -> Table:
 
 
 def _promises(held: Held) -> Table:
-    """Three numbers a level, each with its own enemy."""
+    """Return a table of three epsilons for each level, one for each attacker."""
     from shuffledp.collection.promise import crowd_tells, what_is_promised
 
     opened = held.release
@@ -203,7 +203,7 @@ def _promises(held: Held) -> Table:
 
 
 def _parties(held: Held) -> Table:
-    """Return what each party saw, and what it did not."""
+    """Return a table of what each party saw, and what it did not see."""
     task, manifest = held.release.batch.task, held.release.batch.manifest
     people, rows = count(manifest.n), " and ".join(count(rows) for rows in manifest.rows)
     table = Table(title="What each party saw", title_justify="left", show_lines=True)
@@ -239,14 +239,14 @@ _LAST_BYTES = 4096
 
 
 class ServiceProcess:
-    """`shuffledp serve` on loopback.
+    """A process that runs `shuffledp serve` on the loopback address.
 
     Parameters
     ----------
     store : Path
         The SQLite file.
     log : Path, optional
-        Where stderr goes; beside the store by default.
+        File for stderr; beside the store by default.
     """
 
     def __init__(self, store: Path, log: Path | None = None) -> None:
@@ -261,17 +261,17 @@ class ServiceProcess:
 
     @property
     def pid(self) -> int:
-        """Number of the process."""
+        """Process number of the running service."""
         assert self._process is not None
         return self._process.pid
 
     def start(self) -> None:
-        """Start, and wait until connections are taken.
+        """Start the service, and wait until it accepts connections.
 
         Raises
         ------
         ShuffleDPError
-            If the service ends instead; the message is its own.
+            If the service ends instead; the message is the service's.
         """
         words = ["serve", "--store", str(self.store), "--port", str(self._port)]
         with open(self.log, "ab") as log:
@@ -289,11 +289,11 @@ class ServiceProcess:
         self._port = int(line.split("http://")[1].split()[0].rpartition(":")[2])
 
     def kill(self) -> None:
-        """End it with SIGKILL, as a failing machine would, and wait until it is gone."""
+        """End the process with SIGKILL, as a failing machine would, and wait until it is gone."""
         self._end(lambda process: process.kill())
 
     def stop(self) -> None:
-        """Ask it to end, and wait until it has."""
+        """Ask the process to end, and wait until it has."""
         self._end(lambda process: process.terminate())
 
     def _end(self, how: Callable[[subprocess.Popen[str]], None]) -> None:
@@ -307,14 +307,14 @@ class ServiceProcess:
 
 @contextlib.contextmanager
 def running(store: Path, log: Path | None = None) -> Generator[ServiceProcess]:
-    """Start a service and stop it at the end of the block.
+    """Start a service, and stop it at the end of the block.
 
     Parameters
     ----------
     store : Path
         The SQLite file.
     log : Path, optional
-        Where stderr goes; beside the store by default.
+        File for stderr; beside the store by default.
     """
     service = ServiceProcess(store, log)
     try:
@@ -326,7 +326,7 @@ def running(store: Path, log: Path | None = None) -> Generator[ServiceProcess]:
 
 IN_BROWSER = 3
 INSIDERS, STRANGERS = 8, 12
-"""Who sends junk: people with a code of their own, and people without one."""
+"""Number of senders of invalid reports: people with a code of their own, and people without one."""
 _SURVEY = """
 title = "Working life"
 organizer = "Institute of labour"
@@ -357,7 +357,7 @@ step = 1
 
 @dataclass
 class Held:
-    """A collection that was held, from the first invitation to the published release."""
+    """A completed collection, from the first invitation to the published release."""
 
     clients: int
     truths: list[list[float]] = field(default_factory=list[list[float]])
@@ -367,49 +367,49 @@ class Held:
     in_browser: int = 0
     browser: str = "chromium is not installed, so nobody answered in a browser"
     kept: int = 0
-    """Reports on disk after the service was killed."""
+    """Number of reports on disk after the service was killed."""
     acknowledged: int = 0
-    """Reports whose senders knew then that they are held."""
+    """Number of reports whose senders knew at the kill that they were held."""
     again: int = 0
-    """Clients that had to send once more."""
+    """Number of clients that had to send once more."""
     insiders: int = 0
     strangers: int = 0
     checks: int = 0
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Generator[None]:
-        """Time a part of the work."""
+        """Measure the time of a stage of the work, in seconds."""
         since = time.monotonic()
         yield
         self.seconds[name] = round(time.monotonic() - since, 3)
 
     @property
     def release(self) -> Opened:
-        """What the opened batch releases."""
+        """The release made from the opened batch."""
         assert self.opened is not None
         return self.opened
 
 
 def hold(folder: Path, clients: int, delta: float, tell: Callable[[str], None], *, browser: bool = True) -> Held:
-    """Hold the collection.
+    """Hold a collection from draft to published release, and return a record of it.
 
     Parameters
     ----------
     folder : Path
-        An empty folder for everything.
+        An empty folder for all files.
     clients : int
-        People who are invited, at least 40.
+        Number of people who are invited, at least 40.
     delta : float
         Central delta of the promises.
     tell : callable
-        Takes a sentence about each step as soon as it is done.
+        Called with a sentence about each step as soon as it is done.
     browser : bool
-        Whether some people answer in chromium, where it is installed.
+        Whether some people answer in Chromium, where it is installed.
 
     Raises
     ------
     ShuffleDPError
-        If anything is not as a collection promises.
+        If the collection does not keep one of its promises.
     """
     held, random = Held(clients), secure_random()
     with held.stage("draft"):
@@ -440,12 +440,12 @@ def hold(folder: Path, clients: int, delta: float, tell: Callable[[str], None], 
 
 
 def _counts(draft: Draft) -> list[int]:
-    """People of each level: as many as planned."""
+    """Return the number of people at each level, as planned in the draft."""
     return [level.planned for level in draft.levels]
 
 
 def _draft(clients: int, delta: float) -> tuple[Draft, AnalyzerKey]:
-    """Do what `task draft` does."""
+    """Return the draft and the analyzer's key, as `task draft` makes them."""
     now = int(time.time())
     survey = _SURVEY.format(
         delta=delta,
@@ -465,7 +465,7 @@ def _draft(clients: int, delta: float) -> tuple[Draft, AnalyzerKey]:
 
 
 def _post(draft: Draft, store: Store) -> PostedTask:
-    """Do what `task post` does."""
+    """Post the draft in the store, as `task post` does, and return the task."""
     floors, private = check_floor(draft), new_private()
     check_crowd(draft)
     task = PostedTask.post(draft, Opener(private).public, store.identity())
@@ -483,7 +483,7 @@ def _answers(
     *,
     browser: bool,
 ) -> None:
-    """Let everybody answer; kill one client, and the service; and let twenty send junk."""
+    """Let everybody answer, kill one client and the service on the way, and send twenty invalid reports."""
     served = fetch_task(Link(server.url, task.id))
     certify_task(served)
     _truths(held, people[INSIDERS:])
@@ -526,7 +526,7 @@ def _answers(
 
 
 def _truths(held: Held, honest: Sequence[Person]) -> None:
-    """Note the true values, which no collection would know."""
+    """Store the true values, which no real collection would know."""
     shares = [sum(person.answers[0] == place for person in honest) / len(honest) for place in range(len(EDUCATIONS))]
     held.truths = [[*shares, 0.0], [sum(person.hours for person in honest) / len(honest)]]
 
@@ -548,7 +548,7 @@ def _in_browser(
 
 
 def _close(server: ServiceProcess, store: Store, task: PostedTask) -> bytes:
-    """Do what `task close` does, and see that nobody is let in any more."""
+    """Close the task as `task close` does, check that further reports are refused, and return the batch."""
     batch = close_task(store, task.digest).read_bytes()
     wait_for_deletion(store, "the batch is written")
     with contextlib.suppress(TaskClosed):
@@ -558,13 +558,13 @@ def _close(server: ServiceProcess, store: Store, task: PostedTask) -> bytes:
 
 
 def _publish(held: Held, server: ServiceProcess, store: Store, task: PostedTask, release: bytes, batch: bytes) -> None:
-    """Do what `task publish` does; read the release as anybody can, and check it as `task verify` does."""
+    """Publish the release as `task publish` does, read it over HTTP, and check it as `task verify` does."""
     store.publish(task.digest, release)
     held.checks = len(verify(task, read_release(server.url, task), batch).checks)
 
 
 def read_release(server: str, task: PostedTask) -> bytes:
-    """Read the published release."""
+    """Return the published release, read over HTTP."""
     with urllib.request.urlopen(f"{server}/v1/{task.id}/release", timeout=60) as answer:
         return answer.read()
 
@@ -575,7 +575,7 @@ def _expect(verdict: Verdict, due: Verdict) -> None:
 
 
 def _check(held: Held, task: PostedTask) -> None:
-    """Raise ShuffleDPError unless everybody is held once, no acknowledged report is lost, and all junk is seen."""
+    """Check that everybody's report is held once, no acknowledged report is lost, and all invalid ones are detected."""
     opened, pieces = held.release, sum(column.family.pieces for column in task.draft.columns)
     manifest = opened.batch.manifest
     if held.kept < held.acknowledged:

@@ -1,4 +1,4 @@
-"""`demo`: three questions about the people of UCI Adult, each with its guarantee and the true value."""
+"""The command `demo`: three questions about the people of UCI Adult, each with its guarantee and the true value."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from shuffledp.tables import read_columns
 
 TABLE = Path(shuffledp.__file__).parent / "data" / "adult.parquet"
 HOURS = (1.0, 99.0)
-"""Hours per week the questionnaire allowed."""
+"""Range of hours per week that the questionnaire allowed."""
 INCOMES = ("<=50K", ">50K")
 EDUCATIONS = {
     "no diploma": ("Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th"),
@@ -38,7 +38,7 @@ EDUCATIONS = {
     "some college": ("Some-college", "Assoc-voc", "Assoc-acdm"),
     "bachelor up": ("Bachelors", "Masters", "Prof-school", "Doctorate"),
 }
-"""The answers to choose from, each with the entries of the table that it stands for."""
+"""The categories, each with the entries of the table that belong to it."""
 FRACTIONS = ((0.54, 1.0), (0.37, 2.0), (0.09, 4.0))
 """Shares of cautious, medium and liberal users (those of GSPA, Figure 3), and the local budget of each."""
 SEEN = "reports"
@@ -52,7 +52,7 @@ HOW_TO_READ = (
 
 @dataclass(frozen=True)
 class Asked:
-    """One question of the demo with its private answer and the true one."""
+    """One question of the demo, with its private answer and the true one."""
 
     question: str
     release: Release
@@ -61,7 +61,7 @@ class Asked:
 
 
 def run_demo(delta: float, simulation_seed: int | None, *, as_json: bool, report: Path | None) -> None:
-    """Ask the three questions and show the answers."""
+    """Ask the three questions, and print the answers."""
     random = choose_random(simulation_seed)
     with reserved(report, "--report") as page:
         with working("Asking 48,842 people three questions"):
@@ -85,7 +85,7 @@ def run_demo(delta: float, simulation_seed: int | None, *, as_json: bool, report
 
 
 def ask(delta: float, random: Randomness) -> list[Asked]:
-    """Estimate the mean of hours, the shares of incomes and of educations, each with fresh noise."""
+    """Return estimates of the mean of hours and of shares of incomes and educations, with independent noise."""
     columns = read_columns(TABLE, numbers=["hours_per_week"], texts=["income", "education"])
     hours = columns.numbers["hours_per_week"]
     epsilon0 = assign_budgets(hours.size, random)
@@ -111,20 +111,20 @@ def ask(delta: float, random: Randomness) -> list[Asked]:
 
 
 def grouped(educations: pl.Series) -> pl.Series:
-    """Put the entries of the table into the groups of `EDUCATIONS`."""
+    """Return the entries of the table replaced by the categories of `EDUCATIONS`."""
     groups = {entry: group for group, entries in EDUCATIONS.items() for entry in entries}
     return educations.replace_strict(groups)
 
 
 def assign_budgets(n: int, random: Randomness) -> NDArray[np.float64]:
-    """Give every user a budget: exact shares by `FRACTIONS`, to whom is left to chance."""
+    """Return a budget for every user: exact shares by `FRACTIONS`, assigned at random."""
     counts = [round(fraction * n) for fraction, _ in FRACTIONS[1:]]
     levels = np.repeat([budget for _, budget in FRACTIONS], [n - sum(counts), *counts])
     return levels[random.permutation(n)]
 
 
 def write_table(path: Path) -> None:
-    """Write the people as a CSV that examples ask: hours, income, education, and a budget, drawn afresh, each."""
+    """Write the people, with random budgets, as the CSV that the examples use: hours, income, education, budget."""
     columns = read_columns(TABLE, numbers=["hours_per_week"], texts=["income", "education"])
     hours = columns.numbers["hours_per_week"]
     frame = pl.DataFrame(
@@ -141,12 +141,12 @@ def write_table(path: Path) -> None:
 
 
 def total_epsilon(levels: Iterable[LevelGuarantee]) -> float:
-    """Bound what all questions together cost: the guarantees add up (basic composition)."""
+    """Return an upper bound on the joint epsilon of all questions for one level: the sum (basic composition)."""
     return next_above(math.fsum(level.epsilon.upper for level in levels))
 
 
 def worst_total(asked: list[Asked]) -> float:
-    """Bound what all questions together cost anybody."""
+    """Return an upper bound on the joint epsilon of all questions for anybody."""
     return total_epsilon(a.release.guarantee.worst for a in asked)
 
 
@@ -181,7 +181,7 @@ def _page(asked: list[Asked]) -> str:
 
 
 def _print(asked: list[Asked], delta: float) -> None:
-    """Show answers, guarantees, and how to read them: 40 lines of 80 columns, the first that anybody sees."""
+    """Print answers, guarantees, and how to read them: 40 lines of 80 columns, the first output that users see."""
     out = console()
     if not asked[0].release.private:
         out.print(NOT_PRIVATE, style="bold red")
@@ -219,7 +219,7 @@ def _answers_table(asked: list[Asked]) -> Table:
 
 
 def _guarantees_table(asked: list[Asked], delta: float) -> Table:
-    """Return a row per question, a column per level: what an attack attains, and what is proved."""
+    """Return a row per question and a column per level: the epsilon that an attack attains, and the proven one."""
     table = Table(title=f"What they cost: central epsilon at delta = {probability(delta)}", title_justify="left")
     table.add_column("own budget")
     levels = [a.release.guarantee.levels for a in asked]

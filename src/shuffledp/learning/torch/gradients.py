@@ -176,7 +176,7 @@ LAYERS: dict[type[nn.Module], Callable[..., LayerPass]] = {
     nn.LayerNorm: layer_norm,
     nn.GroupNorm: group_norm,
 }
-"""Layers with parameters whose single gradients come from one pass through the whole batch."""
+"""Layers with parameters whose gradients for single examples come from one pass through the whole batch."""
 
 ROW_BY_ROW: tuple[type[nn.Module], ...] = (
     nn.Sequential,
@@ -210,11 +210,11 @@ _PLAIN: dict[type[nn.Module], Callable[[Any], bool]] = {
     nn.Conv2d: lambda m: m.groups == 1 and m.padding_mode == "zeros" and not isinstance(m.padding, str),
     nn.Embedding: lambda m: m.max_norm is None and not m.scale_grad_by_freq and not m.sparse,
 }
-"""Set up so that the rule holds."""
+"""Functions that return whether a layer is configured such that its rule holds."""
 
 
 Loss = Callable[[Tensor, Tensor], Tensor]
-"""Outputs (n, ...) and targets (n, ...) -> each example's own loss, shape (n,)."""
+"""Function of outputs (n, ...) and targets (n, ...) that returns each example's own loss, shape (n,)."""
 
 LOSSES: dict[str, Loss] = {
     "cross-entropy": lambda outputs, targets: functional.cross_entropy(outputs, targets, reduction="none"),

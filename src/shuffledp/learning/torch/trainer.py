@@ -131,9 +131,9 @@ def _stacked(parts: Any) -> Tensor:
 # The clients' side of a round with a torch module: gradients and clipping on the module's device, noise from here.
 
 _MANY = 64
-"""Clients with more examples than this are handled one by one; the others together."""
+"""Largest number of examples of a client that is handled together with others; larger ones are handled one by one."""
 _NUMBERS_AT_ONCE = {"cpu": 1 << 20, "cuda": 1 << 25}
-"""Numbers of single gradients that are in memory together, by kind of device."""
+"""Largest number of values of single gradients held in memory together, by kind of device."""
 
 
 @dataclass(frozen=True, eq=False)

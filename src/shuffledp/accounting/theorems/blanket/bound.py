@@ -66,17 +66,17 @@ from shuffledp.setting import Kind, Setting
 # with the chance of its own scale.
 
 _SHARES = (1e-3, 0.02, 0.15)
-"""Parts of delta that what falls outside the edges may cost."""
+"""Shares of delta that may be charged for what falls outside the edges."""
 _DEPTHS = (2, 4, 6, 8, 11, 16, 24, 40)
-"""Decades of delta for which edges are chosen."""
+"""Depths, in decades of delta, for which edges are chosen."""
 _DEEPEST = 1e-41
-"""Of smaller deltas nothing is proved: edges so far out cost minutes."""
+"""Smallest delta for which the bound is proved; edges farther out would take minutes."""
 _GROUPS = 64
 _FINENESS = 4.0
 _TOLERANCE = 1e-3
 _HOPELESS = 30.0
 _GROWTH = 1.5
-"""Logarithms of the scales at which ranges end grow like this power."""
+"""Exponent by which logarithms of the scales at which ranges end grow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +278,7 @@ def ranges(scales: FloatArray, most: int) -> NDArray[np.int64]:
 
 
 _RANGES, _FEW_RANGES = 24, 6
-"""Ranges of scales of victims who add noise, in one round and over several."""
+"""Number of ranges of scales of victims who add noise, in one round and over several."""
 
 
 class BlanketBound(AmplificationBound):

@@ -39,9 +39,9 @@ from shuffledp.randomizers.base import CellSpread, NoiseLaw, PairBlanket
 # of docs/theorems/blanket.md. As a function of s, k_s(M) rises up to s = M and then falls, for either noise.
 
 _WIDER_MARGIN = 1e-12
-"""Relative doubt of tails and exponentials: closed forms in double precision, far above their rounding."""
+"""Relative error allowed to tails and exponentials: closed forms in double precision, far above their rounding."""
 _LEAST = 1e-200
-"""Users with a smaller chance hide nobody."""
+"""Users with a smaller probability are counted as hiding nobody."""
 
 
 def log_density(kind: str, scale: float | FloatArray, u: float | FloatArray) -> FloatArray:
@@ -384,11 +384,11 @@ class RecordPair:
 # Which cores are worth trying for a victim's noise among others': a choice among bounds, which it cannot spoil.
 
 _WIDER = np.array([1.0, 1.15, 1.3, 1.45, 1.65, 1.9, 2.3])
-"""Core scales in units of the victim's."""
+"""Core scales that are tried, in units of the victim's scale."""
 _SPREAD = 5
-"""As many core scales from the smallest to the largest of anybody's noise."""
+"""Number of further core scales, from the smallest to the largest noise scale of anybody."""
 _SHARES = (1e-4, 2e-3, 0.02, 0.1)
-"""Parts of delta that the outputs beyond the core's edge may cost."""
+"""Shares of delta that may be charged for outputs beyond the core's edge."""
 _FIRST_SHARE = 0.02
 _KEPT = 2
 _FARTHEST = 200.0
@@ -489,29 +489,29 @@ def _reach(victim: Noise, mass: float) -> float:
 
 
 _LEAST_SCALE = {"laplace": 1.0 / 200.0, "gaussian": 0.06}
-"""Smaller noise hides nothing worth a transform, and its densities underflow."""
+"""Smallest noise scales evaluated: smaller noise hides hardly anything, and its densities underflow."""
 _LARGEST_SCALE = 1e6
-"""Larger noise scatters reports so widely that they hide nobody; without end where the budget is 0."""
+"""Largest noise scale evaluated: larger noise, infinite for a budget of 0, is too wide to hide anybody."""
 _FEW = 0.1
-"""Delta expected where there is hardly any company."""
+"""Largest delta expected from the normal limit; at it there are too few users for that limit to guide a choice."""
 _HOPELESS = 30.0
-"""Where so large an epsilon is expected, the blanket hides nothing and the answer is the trivial one."""
+"""Expected epsilon from which on the blanket hides nothing, and the trivial bound is returned."""
 _ROOM = 0.5
-"""Part of the range of epsilon for which a core is proved that an epsilon expected there may use."""
+"""Share of the range of epsilon for which a core is proved within which the expected epsilon must lie."""
 _DEEPEST = 1e-40
-"""No core is made for smaller deltas: its cells would be too wide."""
+"""Smallest delta for which a core is made; for smaller ones its cells would be too wide."""
 _TOLERANCE = 1e-4
-"""Relative; the discretisation of a continuous law does not deserve a finer search."""
+"""Relative precision of a search; the discretisation of a continuous law does not justify a finer one."""
 _LEAST_GAMMA = 1e-200
-"""Users with a smaller blanket hide nobody."""
+"""Users with a smaller blanket are counted as hiding nobody."""
 _TRIED = 4
-"""So many of the most promising cores, and of the victim's own scale, are tried in earnest."""
+"""Number of the most promising cores, and of those of the victim's own scale, that are fully evaluated."""
 _OFTEN = 9.0
-"""Deltas of so many decades below 1 choose a core for each decade, smaller ones for every third."""
+"""Number of decades of delta below 1 for each of which a core is chosen; below them, for every third decade."""
 _UNLIKELY = 1.6
-"""Cores from which so many times the best epsilon is expected are not."""
+"""Cores whose expected epsilon exceeds the best one by this factor are not evaluated."""
 _FINENESS = 4.0
-"""Blocks of the count of blanket reports, relative to the usual number."""
+"""Number of blocks of the count of blanket reports, relative to the usual number."""
 
 
 def is_usual(law: NoiseLaw, scales: FloatArray) -> NDArray[np.bool_]:

@@ -35,10 +35,10 @@ from shuffledp.randomizers.base import CellSpread, PairBlanket
 # themselves.
 
 MOST_ATOMS = 96
-"""Continuous laws are put on a lattice of so many values."""
+"""Number of lattice points on which continuous laws are placed."""
 _LARGEST = 1e150
 _MARGIN = roundoff(8192)
-"""Relative doubt of a continuous law's cell means: closed forms in double precision, far above their rounding."""
+"""Relative error allowed to a continuous law's cell means: closed forms in double precision, far above rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,11 +284,11 @@ def _tilted_part(values: FloatArray, tilted: FloatArray, rest: FloatArray, repor
 # L)_+ smaller.
 
 _CUTS = (1e-9, 1e-13, 1e-18)
-"""Chances that may be charged."""
+"""Probabilities that may be charged for outputs left out."""
 _WORTH = 1e3
-"""A value so many times the cut is not made worse by it."""
+"""Ratio of a value to the cut from which on the cut does not noticeably enlarge it."""
 _MANY, _FEW = 1e4, 1e8
-"""Ratios beyond which outputs are worth leaving out: of laws on a lattice, and of laws taken as they are."""
+"""Ratios beyond which outputs are left out: for laws on a lattice, and for laws taken as they are."""
 
 
 def with_rare_cells_apart(pair: PairBlanket, epsilon: float, evaluated: Callable[[PairBlanket], Interval]) -> Interval:
@@ -368,7 +368,7 @@ _WEIGHTS = roundoff(65536)
 """Relative error of a sum of 30,000 positive terms, whose weights are good to 1e-12."""
 _MANY_RIVALS = 4
 _LARGEST_OF_PAIR = 600.0
-"""Epsilons beyond are answered as this one: delta does not increase, and e^epsilon stays within range."""
+"""Largest epsilon (nats) evaluated; larger ones get its delta, which does not increase, to keep e^epsilon in range."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,7 +80,7 @@ from shuffledp.numerics.interval import FloatArray
 # (F) is at most 0.7 of what it is subtracted from. Values are raised by 1e-9 relative.
 
 LARGEST_MU = 1.2
-"""The second moment is proved up to here."""
+"""Largest mu for which the bound on the second moment is proved."""
 _CELLS = 160
 _DOUBT = 1e-9
 
@@ -240,7 +240,7 @@ def laplace_moments(epsilon0: float) -> RatioMoments:
 # relative.
 
 BERRY_ESSEEN = 0.5606
-"""Terms of different laws: Tyurin, arXiv:0912.0726, Theorem 4."""
+"""The constant of Berry and Esseen for terms of different laws: Tyurin, arXiv:0912.0726, Theorem 4."""
 _GRID = np.linspace(0.6, 1.25, 27)
 _PART_DOUBT, _LOG_DOUBT = 1e-9, 2e-14
 _FLAT = 1e-100
@@ -411,7 +411,7 @@ class LognormalMeans:
         return np.minimum(self._smallest(copies, self._log_moments[1], self.charge), 1.0)
 
     def _smallest(self, copies: FloatArray, log_moments: FloatArray, charge: float) -> FloatArray:
-        """(E) solved for s, the smallest over the grid of tilts."""
+        """Return the smallest s that satisfies (E) with the given charge over the grid of tilts; inf without copies."""
         there = copies >= 1.0
         t = np.where(there, copies, 1.0)[:, None] * self._tau
         found = (np.where(there, copies, 1.0)[:, None] * log_moments - 1.0 - np.log(t) - math.log(charge)) / t
@@ -460,7 +460,7 @@ def _masses(z: FloatArray) -> FloatArray:
 SMALLEST_SHIFT, LARGEST_SHIFT = 1e-3, LARGEST_MU - 1e-6
 """Range of mu for which the theorem is evaluated."""
 CHARGES = tuple(10.0**-power for power in (5, 7, 9, 11, 13, 16, 20, 27, 40))
-"""Total charges P for which groups are chosen; at every eps the best of them serves."""
+"""Total charges P for which groups are chosen; at every eps the best of the resulting bounds is used."""
 _STEPS = 4
 _KEPT = 0.9
 _SIZES = 30

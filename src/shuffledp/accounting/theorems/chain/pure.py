@@ -88,9 +88,9 @@ from shuffledp.numerics.interval import FloatArray
 MOST_COPIES = 100_000
 """Largest N that is evaluated; a larger group is not used."""
 MOST_SPARSE_COPIES = 30_000
-"""The same where a ratio may be 1: the law has two counts, and as many cells as copies."""
+"""Largest N where a ratio may be 1: the law then has two counts, and as many cells as copies."""
 CHARGES = (2e-8, 1e-10, 1e-14)
-"""Charges worth trying: the first for delta above 1e-6."""
+"""Charges that are tried; the first is for delta above 1e-6."""
 _RELATIVE, _FIXED = np.linspace(0.75, 1.2, 10), np.array([2.0, 3.0, 4.0, 5.0, 6.5, 8.0, 12.0])
 _SPREAD = 0.1
 _SHALLOW = math.log(1e-26)

@@ -95,12 +95,12 @@ class RefinedCover:
 # the maximum is the same in both directions.
 
 LEAST_BUDGET = LEAST_MASS
-"""A victim of a smaller budget has no line (C) in doubles; the local bound is as good."""
+"""Smallest budget of a victim for which line (C) is evaluated; below it the local bound is as good."""
 BOXES = 2048
 ROUGH_BOXES = 256
 CURVE_BOXES = 600
 MORE_BOXES = 10_000
-"""So many boxes are added for each of these factors between upper and lower end that are hoped for."""
+"""Number of boxes added for each of the ratios of upper to lower end, in `_CLOSE`, that are aimed at."""
 _CLOSE = (1.002, 1.005, 1.01, 1.015, 1.02, 1.03, 1.05)
 _CLOSE_DELTA = 1.05
 _ROOM = 1e-9

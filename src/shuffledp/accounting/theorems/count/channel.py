@@ -23,7 +23,7 @@ from shuffledp.randomizers.base import StatesChances
 
 _SAMPLE = 33
 _STEPS = (65, 9, 5, 3)
-"""Shares of ones tried in each group, by the number of groups."""
+"""Number of shares of ones tried in each group, by the number of groups."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ from shuffledp.numerics.interval import Enclosure, FloatArray
 _FALL = 46.0
 _AT_ONCE = 1 << 15
 _NEGLIGIBLE = 1e-150
-"""An excess below is taken for 0: e^theta - 1 would leave double range."""
+"""Excess below which 0 is used, as e^theta - 1 would leave double range."""
 _OFFSETS = np.array([-1.0, 0.0, 1.0])
 
 
@@ -216,9 +216,9 @@ class _Tilt:
 # is left alone.
 
 _LIKELY = 24
-"""Boxes evaluated first: those of the largest chords."""
+"""Number of boxes evaluated first: those of the largest chords."""
 _MOST_KEPT = 1 << 16
-"""Bounds kept of one cover, in all."""
+"""Largest number of bounds cached for one cover."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,11 +300,11 @@ def chords(excess: float, ends: list[float], bounds: list[FloatArray]) -> FloatA
 
 
 EXACT_UP_TO = 10_000
-"""Other users of one budget of whom every number of ones is a crowd of its own."""
+"""Largest number of other users of one budget for whom every number of ones is evaluated as a crowd of its own."""
 _RARITIES = np.array([1e-60, 1e-30, 1e-16, 1e-11, 1e-7, 3e-4, 0.1])
 _FAIR = 0.5
 _FEW = 4
-"""Different chances below 1/2 that are told apart."""
+"""Largest number of different chances below 1/2 that are kept apart."""
 _KNOTS = 3
 _CANDIDATES = 96
 _DEPTH = 7.2
@@ -597,7 +597,7 @@ class SpreadCover:
 
 
 Cover = CountCover | SpreadCover
-"""What bounds every record vector."""
+"""A set of boxes that bounds every record vector."""
 
 
 def cover_of(groups: Groups, boxes: int, *, exact: bool = True) -> Cover:

@@ -181,12 +181,12 @@ def double_above(value: Fraction) -> Upper:
 # other.
 
 MOST_ATOMS = 1 << 21
-"""A pair of more atoms is not evaluated."""
+"""Largest number of atoms of a pair that is evaluated."""
 _REST = 1e-45
-"""Chance of the counts beyond each end that are left out, and charged."""
+"""Probability of the counts beyond each end that are left out, and charged."""
 _LEAST = 1e-300
 _FEW = 1e-280
-"""Below, an atom among normal dummies may come from chances that left the range of doubles."""
+"""Mass below which an atom among normal dummies may come from probabilities that underflow."""
 
 
 @dataclass(frozen=True)
@@ -389,11 +389,11 @@ def _positive(first: FloatArray, second: FloatArray, weights: FloatArray, doubt:
 # docs/theorems/floor.md.
 
 _FARTHEST = 709.0
-"""Beyond, e^epsilon is no double; delta there is answered as here."""
+"""Largest epsilon (nats) with a finite e^epsilon; larger ones get its delta."""
 _LARGE = 1000
-"""Pairs with more dummies than so many for each in `one_in` are computed anew whenever they are asked for."""
+"""Number of dummies, for each in `one_in`, above which pairs are computed at every use instead of cached."""
 _MERGED = 1 << 17
-"""Of more than two pairs, the smallest are multiplied out as long as their product has at most so many atoms."""
+"""Largest number of atoms of a product of pairs: of more than two pairs the smallest are multiplied up to it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -614,7 +614,7 @@ _remembered = lru_cache(maxsize=64)(among_uniform)
 
 
 _NOTHING = WeightedPair(np.ones(1), np.ones(1), np.ones(1), 0.0, 0.0, 0.0)
-"""Two equal laws: a lower end that says nothing."""
+"""Two equal laws: the trivial lower bound."""
 
 
 @lru_cache(maxsize=64)

@@ -26,19 +26,19 @@ from shuffledp.numerics.floats import Upper
 from shuffledp.numerics.interval import Interval, exp_lower
 
 FINE = 160
-"""Binary digits behind the point of ratios and of their powers."""
+"""Number of binary digits after the point of ratios and of their powers."""
 MASS = 96
-"""Binary digits behind the point of chances."""
+"""Number of binary digits after the point of probabilities."""
 _KEPT = 64
-"""Binary digits of the largest chance of a sum of cells."""
+"""Number of binary digits of the largest probability of a sum of cells."""
 _LOST = 1 << (MASS - 60)
-"""So much chance at either end of a product is moved away: up to an infinite loss, and up to the lowest loss kept."""
+"""Probability, at either end of a product, that is moved up: to an infinite loss, and to the lowest loss kept."""
 _MOST_BEND = (1 << FINE) + (1 << FINE - 6)
 MOST_POWER = 1 << 14
-"""Losses beyond so many multiples of log(rho) are taken as infinite."""
+"""Largest multiple of log(rho) that is kept; larger losses are taken as infinite."""
 _FARTHEST = 1000
 _SPLIT = 1 << (FINE - MASS)
-"""What is left of an atom at its lower loss is raised by so much: far more than the powers of rho are rounded by."""
+"""Amount by which the mass of an atom at its lower loss is raised: far more than the rounding of powers of rho."""
 
 
 @dataclass(frozen=True)

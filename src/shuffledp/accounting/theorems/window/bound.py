@@ -226,7 +226,7 @@ def shown_epsilons(tests: Sequence[SharedCount], delta: float, victims: int, top
 
 _TYPICAL = 1e-6
 _ANCHORS = 4
-"""So many victims of many choose windows."""
+"""Largest number of victims who choose windows; the other victims are tested with the same windows."""
 _SPREAD = np.array([-6.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 6.0])
 
 

@@ -17,12 +17,12 @@ from shuffledp.numerics.interval import Enclosure, FloatArray
 from shuffledp.randomizers.base import PairBlanket, RandomizerLaw
 
 _FEW = 64
-"""Noise scales that stand for all of them while windows are compared."""
+"""Number of noise scales that represent all of them while windows are compared."""
 _PAIRS, _FAMILIES = 8, 12
 _NEAR = np.array([0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0])
 _STARTS = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0])
 _EDGE = roundoff(8)
-"""How near to 0 and 1 an estimated chance may come."""
+"""Smallest distance of an estimated probability from 0 and 1."""
 
 
 def _no_other_victims(window: int, scales: FloatArray) -> tuple[Enclosure, Enclosure]:
