@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import shuffledp
-from shuffledp.cli.demo import collection as demo_service
-from shuffledp.cli.demo.collection import INSIDERS, STRANGERS, run_demo_collection
+from shuffledp.cli.demo import service as demo_service
+from shuffledp.cli.demo.collection import run_demo_collection
+from shuffledp.cli.demo.service import INSIDERS, STRANGERS
 from shuffledp.errors import what_is_missing
 from tests.cli.conftest import Run
 

@@ -13,7 +13,7 @@ import urllib.request
 
 import pytest
 
-from shuffledp.cli.demo.collection import ServiceProcess, running
+from shuffledp.cli.demo.service import ServiceProcess, running
 from shuffledp.collection import serve as commands
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.ingest import hold, open_reports

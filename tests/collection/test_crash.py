@@ -15,7 +15,7 @@ from random import Random
 
 import pytest
 
-from shuffledp.cli.demo.collection import ServiceProcess, running
+from shuffledp.cli.demo.service import ServiceProcess, running
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.store import Store
 from tests.collection.service import Reports, codes_of, digest_of, hash_of, store_at, task_of

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from shuffledp.cli.demo.collection import running
+from shuffledp.cli.demo.service import running
 from shuffledp.collection import store as schema
 from shuffledp.collection.analyzer import open_batch
 from shuffledp.collection.batch import Batch, Outer, Verdict, open_outer, seal_inner, seal_outer

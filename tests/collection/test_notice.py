@@ -8,7 +8,7 @@ import time
 import pytest
 
 from shuffledp.cli.demo.clients import Chromium
-from shuffledp.cli.demo.collection import running
+from shuffledp.cli.demo.service import running
 from shuffledp.collection.closing import Keeper
 from shuffledp.collection.fields import read_time, write_time
 from shuffledp.collection.ingest import hold, open_reports

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shuffledp.cli.demo.collection import running
+from shuffledp.cli.demo.service import running
 from tests.collection.service import Reports, store_at, task_of
 from tests.collection.test_crash import Client
 

@@ -129,7 +129,7 @@ def test_columns_beyond_memory_are_one_line(whole):
 ROOT = Path(shuffledp.__file__).parent
 WHOLE = {
     "collection/closing.py": 1,  # what was written the line before, read back
-    "cli/demo/collection.py": 1,  # the demo's own batch
+    "cli/demo/service.py": 1,  # the demo's own batch
 }
 """Calls that read a file to its end, wherever that is; besides files of the package."""
 

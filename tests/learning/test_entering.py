@@ -9,6 +9,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.learning import training
 from shuffledp.learning.keeping import spending_of
 from shuffledp.ledger import Ledger
+from shuffledp.numerics.floats import few_digits_up
 from shuffledp.numerics.randomness import secure_random
 from tests.learning.test_training import FEATURES, GROUPS, LABELS, classifier
 
@@ -52,7 +53,7 @@ def test_what_is_entered_is_what_the_run_costs(tmp_path, changes):
         (entry,) = ledger.entries()
     upper = model.guarantee_.epsilon.upper
     assert entry.spending.epsilon == upper
-    assert upper <= entry.spending.worst.epsilon(DELTA).upper * (1 + 1e-12)
+    assert upper <= few_digits_up(entry.spending.worst.epsilon(DELTA).upper * (1 + 1e-12))
     assert entry.spending.worst.epsilon(DELTA).upper <= 1.05 * upper  # kept at knots
     assert (entry.title, entry.population, entry.plan) == ("digits", "town", "plan")
     assert {level.epsilon0 for level in entry.spending.levels} == {level.epsilon0 for level in model.guarantee_.levels}

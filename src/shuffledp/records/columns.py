@@ -498,7 +498,7 @@ def word_symbols(
         what = (
             f"is {VALUE}, longer than {domain.length} characters; allow a larger `max_length`, say `cut`, or name"
             if sizes[row] > domain.length
-            else f"is {VALUE}, with a character outside {shown(domain.alphabet)}; name another `alphabet`, or"
+            else f"is {VALUE}, not a word of the alphabet {shown(domain.alphabet)}; name another `alphabet`, or"
         )
         raise BadEntry(
             f"the record in row {before + row + 1} {what} the item that such a record counts as with `other`",

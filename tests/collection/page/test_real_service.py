@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from shuffledp.cli.demo.collection import running
+from shuffledp.cli.demo.service import running
 from shuffledp.collection.analyzer import open_batch
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.fields import from_base64, to_base64
