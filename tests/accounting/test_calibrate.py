@@ -91,7 +91,7 @@ def test_the_largest_budget(situation):
     assert found.setting == setting
     assert found.certified_epsilon <= 0.7
     assert certified(setting, found.certified_epsilon, 1e-6)
-    assert not certified(replace(setting, budgets=Budgets([found.epsilon0 * (1 + 1e-4)], [1000])), 0.7, 1e-6)
+    assert upper(replace(setting, budgets=Budgets([found.epsilon0 * (1 + 2e-6)], [1000])), 1e-6) > 0.7
 
 
 @pytest.mark.parametrize(("epsilon0", "epsilon", "delta"), [(1.0, 0.5, 1e-3), (0.3, 0.2, 1e-2), (2.0, 1.9, 1e-2)])

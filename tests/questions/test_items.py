@@ -263,7 +263,7 @@ def test_records_outside_the_domain_are_mapped_or_refused():
         (["ORD", ""], WORDS, {}, "the record in row 2 is missing; name the item .* with `missing_as`"),
         (["ORD", None], sdp.FrequentItems(["a", "b"]), {"other": "a"}, "the record in row 2 is missing"),
         (["ORD", "LGAX"], WORDS, {}, "row 2 is longer than 3 characters; allow a larger `max_length`"),
-        (["ord"], WORDS, {}, "row 1 is with a character outside 'upper'; name another"),
+        (["ord"], WORDS, {}, "row 1 is not a word of the alphabet 'upper'; name another"),
         ([["a"]], WORDS, {}, "not a word but a container"),
         (["ORD"], WORDS, {"other": "long"}, "`other` must be an item of at most 3 characters of the alphabet 'upper'"),
         (["ORD"], WORDS, {"missing_as": "é"}, "`missing_as` must be an item"),
