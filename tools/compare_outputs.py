@@ -93,8 +93,10 @@ def commands() -> Iterator[list[str]]:
         yield f"amplify {POPULATIONS[2]} --randomizer krr:5 {situation} --delta 1e-6".split()
     for (question, own), variant in itertools.product(ASKED.items(), VARIANTS):
         name, value = question.split()
-        if ("--simplex" in variant and name not in ("frequency", "histogram")) or (
-            "--clip" in variant and name == "frequency"
+        if (
+            ("--simplex" in variant and name not in ("frequency", "histogram"))
+            or ("--clip" in variant and name == "frequency")
+            or (f"--by {value}" in variant)
         ):
             continue
         yield f"{name} TABLE --value {value} {own} {variant} --delta 1e-6 SEED --csv OUT".split()

@@ -15,6 +15,7 @@ Extras are the package's optional dependencies: which module belongs to which, a
 from __future__ import annotations
 
 import html
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -121,6 +122,24 @@ class InvalidInput(ShuffleDPError, ValueError):
         """Return a copy of this error whose message is followed by the text `more`."""
         return InvalidInput(f"{self}{more}", self.parameter)
 
+    def renumbered(self, row: Callable[[int], int]) -> InvalidInput:
+        """Return a copy of this error in which the row of the refused entry has another number.
+
+        Parameters
+        ----------
+        row : callable
+            Takes the number that the message names, and returns the one that it shall name.
+        """
+        return InvalidInput(_renumbered(str(self), row), self.parameter)
+
+
+_IN_ROW = re.compile(r"(.*\bin row )(\d+)", re.DOTALL)
+"""How messages name a row; the last place counts, since the name of a column comes before it."""
+
+
+def _renumbered(message: str, row: Callable[[int], int]) -> str:
+    return _IN_ROW.sub(lambda found: f"{found[1]}{row(int(found[2]))}", message, count=1)
+
 
 VALUE = "\0"
 """Placeholder, in a message of `BadEntry`, for the value, followed by a comma."""
@@ -159,6 +178,11 @@ class BadEntry(InvalidInput):
     def and_then(self, more: str) -> InvalidInput:
         """Return a copy of this error whose message is followed by the text `more`."""
         return BadEntry(self._message + more, self._value, self.parameter, row=self.row)
+
+    def renumbered(self, row: Callable[[int], int]) -> InvalidInput:
+        """Return a copy of this error in which the row has another number, see `InvalidInput.renumbered`."""
+        place = None if self.row is None else row(self.row)
+        return BadEntry(_renumbered(self._message, row), self._value, self.parameter, row=place)
 
     def with_value(self) -> InvalidInput:
         """Return an InvalidInput whose message also shows the entry, for those who may see the table."""

@@ -83,3 +83,57 @@ def test_groups_may_stand_in_a_file(run, tmp_path):
 )
 def test_mistakes_are_one_line(run, options, told):
     assert told in run(*COMMANDS["mean"], *options).error
+
+
+# Only rows with public values: --where.
+
+ITEMS = ("frequent-items", "p.csv", "--value", "vote", "--max-length", 3, "--alphabet", "lower")
+TERMS = ("--epsilon0", 1, "--delta", 1e-6)
+SOUTH = ("--where", "side=south")
+
+
+@pytest.mark.costly(but=("mean",))
+@pytest.mark.parametrize("name", [*COMMANDS, "frequent-items"])
+def test_the_rows_that_are_asked_are_named_everywhere(run, tmp_path, name):
+    command = ITEMS if name == "frequent-items" else COMMANDS[name]
+    words = " ".join(run(*command, *TERMS, *SOUTH, "--report", "w.html").out.split())
+    assert "Only rows were asked where side is south. Who that is is public and is not protected" in words
+    page = (tmp_path / "w.html").read_text(encoding="utf-8")
+    assert "where side is south?" in page
+    assert "Only rows were asked where side is south; who has these values is public" in page
+    found = run(*command, *TERMS, *SOUTH, "--json").json
+    assert (found["n"], found["where"]) == (600, [{"column": "side", "values": ["south"]}])
+
+
+def test_several_questions_of_the_rows_that_are_asked(run, run_as_typed):
+    ask = ("release", "p.csv", "--ask", "mean hours 0 40", "--ask", "frequency vote yes,no", *TERMS)
+    found = run(*ask, *SOUTH, "--json").json
+    assert [(each["n"], each["where"][0]["values"]) for each in found["releases"]] == [(600, ["south"])] * 2
+    assert "where" not in run(*ask, "--json").json["releases"][0]
+    either = run_as_typed(*ask, *SOUTH, "--where", "side=north", "--json").json
+    assert either["releases"][0]["n"] == 900
+    one = run_as_typed(*ask[:4], *TERMS, *SOUTH, "--where", "vote=yes").out
+    assert "300 rows" in " ".join(one.split())
+
+
+def test_groups_of_the_rows_that_are_asked(run):
+    found = run(*COMMANDS["mean"], *ASK, "--where", "vote=yes", "--json").json
+    assert [(group["n"], group["where"]) for group in found["groups"]] == [
+        (150, [{"column": "vote", "values": ["yes"]}]),
+        (300, [{"column": "vote", "values": ["yes"]}]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("side=east", "no row of p.csv has side = east, as --where asks; the column holds north, south: name one"),
+        ("town=east", "no column 'town' in p.csv; its columns are side, hours, vote"),
+        ("hours=20", "--where makes the column 'hours' public, and it is the one that is asked"),
+        ("side", "--where must be COLUMN=VALUE, such as city=Oslo; got 'side'"),
+        ("=south", "--where must be COLUMN=VALUE"),
+        ("side=", "--where must be COLUMN=VALUE"),
+    ],
+)
+def test_a_wrong_where_is_one_line(run, where, told):
+    assert told in run(*COMMANDS["mean"], *TERMS, "--where", where).error

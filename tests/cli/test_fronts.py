@@ -41,7 +41,7 @@ def released(given: dict[str, Any]) -> object:
 
 def in_memory(given: dict[str, Any]) -> object:
     budgets = given["budgets"]
-    if given["value"] not in PEOPLE.columns or "person" in given:
+    if given["value"] not in PEOPLE.columns or "person" in given or "where" in given:
         pytest.skip("records in memory have no column of a name")
     column = PEOPLE[budgets].to_numpy() if isinstance(budgets, str) else budgets
     options = {name: given[name] for name in given if name not in ("low", "high", "value", "budgets")}
@@ -128,6 +128,15 @@ MISUSES: dict[str, tuple[dict[str, Any], str]] = {
         "the value in row 2 is missing; say with `missing_as` which number it counts as",
     ),
     "neither": ({"budgets": None}, "say either the local budgets (`epsilon0`), or the central epsilon"),
+    "where nobody is": (
+        {"where": {"budget": 2.0}},
+        "has budget = 2.0, as `where` asks; the column holds 0.5, 1: name one that it holds",
+    ),
+    "where asked": (
+        {"where": {"hours": 10.0}},
+        "`where` makes the column 'hours' public, and it is the one that is asked",
+    ),
+    "where": ({"where": "budget"}, "`where` must name columns and their values, as {'city': 'Oslo'}; got 'budget'"),
     "target": (
         {"budgets": None, "target_epsilon": -1.0},
         "must be a positive number of nats; got -1.0",
@@ -152,7 +161,7 @@ def test_one_message_for_each_misuse(misuse, front):
 
 
 @pytest.mark.costly("delta")
-@pytest.mark.parametrize("misuse", [name for name in MISUSES if name not in ("random", "other")])
+@pytest.mark.parametrize("misuse", [name for name in MISUSES if name not in ("random", "other", "where")])
 def test_the_command_says_the_same_of_its_options(misuse, tmp_path, capsys):
     changed, message = MISUSES[misuse]
     given = RIGHT | changed
@@ -174,6 +183,8 @@ def test_the_command_says_the_same_of_its_options(misuse, tmp_path, capsys):
     ):
         if given.get(name) is not None:
             words += [f"--{name.replace('_', '-')}", str(given[name])]
+    for column, own in given.get("where", {}).items():
+        words += ["--where", f"{column}={own}"]
     if given.get("any_delta"):
         words.append("--any-delta")
     with pytest.raises(SystemExit) as stopped:

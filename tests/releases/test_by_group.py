@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 import pytest
@@ -138,3 +140,184 @@ def test_every_question_can_be_asked_by_group(question):
     found = by(question, value="vote" if isinstance(question, sdp.Frequency) else "hours", budgets=2.0)
     assert set(found.releases) == set(NAMES)
     assert found.to_frame()["n"].to_list()[0] == 400
+
+
+# Only rows with public values: `where`.
+
+CITIES = {
+    "city": np.array(["Oslo", "Bergen", " Oslo", ""] * 300),
+    "age": np.array([30, 31, 30, 32] * 300),
+    "vote": np.array(["yes", "no", "no", "yes"] * 300),
+    "hours": np.array([10.0, 99.0, 30.0, np.nan] * 300),
+    "budget": np.array([0.5, -1.0, 1.0, np.nan] * 300),
+    "word": np.array(["low", "?", "high", ""] * 300),
+    "person": np.array([f"p{i // 8}" for i in range(1200)]),
+    "side": np.array(["north", "?", "south", "?"] * 300),
+}
+OSLO = {"city": "Oslo"}
+FORMS = ("memory", "frame", "file")
+
+
+def as_form(form, folder, data=CITIES):
+    if form == "memory":
+        return data
+    frame = pl.DataFrame({name: np.asarray(column).tolist() for name, column in data.items()}, nan_to_null=True)
+    if form == "frame":
+        return frame
+    frame.write_csv(folder / "people.csv")
+    return folder / "people.csv"
+
+
+def chosen(rows):
+    return {name: column[rows] for name, column in CITIES.items()}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"budgets": 1.0},
+        {"budgets": "budget", "seen": "levels"},
+        {"budgets": "word", "consent": {"low": 0.5, "high": 1.0}, "seen": "reports"},
+        {"budgets": 1.0, "person": "person", "rows_per_person": 4},
+        {"budgets": 1.0, "person": "person", "rows_per_person": "one"},
+        {"target_epsilon": 0.2},
+    ],
+    ids=["one", "column", "consent", "four rows", "one row", "target"],
+)
+def test_the_rows_that_are_asked_are_a_table_of_their_own(form, asked, tmp_path):
+    """With one seed: the same numbers, guarantee and unit as the table of these rows; other rows are not looked at."""
+    ask = {"value": "hours", "delta": 1e-6, **asked, "rows": 100}
+    found = sdp.release(sdp.Mean(0, 40), as_form(form, tmp_path), **ask, where=OSLO, random=simulation_random(5))
+    alone = chosen(np.isin(CITIES["city"], ["Oslo", " Oslo"]))
+    ask["rows"] = 50  # batches of the same rows: noise is drawn batch by batch
+    own = sdp.release(sdp.Mean(0, 40), as_form(form, tmp_path, alone), **ask, random=simulation_random(5))
+    assert (found.n, found.rows, found.unit) == (own.n, own.rows, own.unit)
+    assert found.rows == (150 if asked.get("rows_per_person") == "one" else 600)
+    assert found.estimate == own.estimate
+    assert found.guarantee.epsilon == own.guarantee.epsilon
+    assert (found.where, own.where) == ({"city": ("Oslo",)}, {})
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        ({"city": ["Oslo", "Bergen"]}, [0, 1, 2]),
+        ({"city": "Oslo", "vote": "no"}, [2]),
+        ({"age": 30}, [0, 2]),
+        ({"age": "30"}, [0, 2]),
+        ({"age": [30.0, 32]}, [0, 2, 3]),
+        ({"budget": 0.5}, [0]),
+        (None, [0, 1, 2, 3]),
+        ({}, [0, 1, 2, 3]),
+    ],
+)
+def test_a_row_needs_one_value_of_each_column(form, where, rows, tmp_path):
+    data = CITIES | {"budget": np.where(CITIES["age"] == 30, CITIES["budget"], 2.0)}
+    question = sdp.Histogram(0, 100, 4)
+    ask = {"value": "age", "budgets": "budget", "seen": "levels", "delta": 1e-6}
+    if where and "age" in where:
+        ask |= {"value": "hours", "missing_as": 0.0}
+    found = sdp.release(question, as_form(form, tmp_path, data), **ask, where=where)
+    assert found.n == 300 * len(rows)
+    levels = {float(data["budget"][row]) for row in rows}
+    assert {level.epsilon0 for level in found.guarantee.levels} == levels
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("question", "value", "changes"),
+    [
+        (sdp.Frequency(["yes", "no"]), "vote", {"vote": "maybe"}),
+        (sdp.FrequentItems(max_length=3, alphabet="lower"), "vote", {"vote": "maybe"}),
+        (sdp.Mean(0, 40), "hours", {"hours": 41.0}),
+        (sdp.Mean(0, 40), "hours", {"hours": np.nan}),
+        (sdp.VectorMean(1, 40.0), ("hours",), {"hours": 41.0}),
+        (sdp.Mean(0, 40), "hours", {"budget": -0.5}),
+        (sdp.Mean(0, 40), "hours", {"word": "maybe"}),
+        (sdp.Mean(0, 40), "hours", {"person": ""}),
+        (sdp.Mean(0, 40), "hours", {"side": "maybe"}),
+    ],
+)
+def test_a_refusal_names_the_row_as_the_table_numbers_it(form, question, value, changes, tmp_path):
+    """The bad entry stands in row 803, which is the 402nd of those that are asked, in the second batch."""
+    data = {name: column.astype(object) for name, column in CITIES.items()}
+    for name, bad in changes.items():
+        data[name][802] = bad
+    for name in ("hours", "budget", "age"):
+        data[name] = data[name].astype(float)
+    asked = {"value": value, "budgets": 1.0, "delta": 1e-6, "where": OSLO, "rows": 500, "seen": "reports"}
+    asked |= {"budgets": "budget"} if "budget" in changes else {}
+    asked |= {"budgets": "word", "consent": {"low": 0.5, "high": 1.0}} if "word" in changes else {}
+    asked |= {"person": "person", "rows_per_person": 4} if "person" in changes else {}
+    data = {name: column.astype(str) if column.dtype == object else column for name, column in data.items()}
+    ask = partial(sdp.release_by, by="side", groups=NAMES) if "side" in changes else sdp.release
+    with pytest.raises(InvalidInput, match=r"in row 803 "):
+        ask(question, as_form(form, tmp_path, data), **asked)
+
+
+def test_groups_of_the_rows_that_are_asked():
+    found = sdp.release_by(
+        sdp.Mean(0, 40), CITIES, by="side", groups=NAMES, value="hours", budgets=1.0, delta=1e-6, where=OSLO
+    )
+    assert [each.n for each in found.releases.values()] == [300, 300]
+    assert all(each.where == {"city": ("Oslo",)} for each in found.releases.values())
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ({"city": "Oslu"}, r"has city = Oslu, as `where` asks; the column holds Bergen, Oslo: name one that it holds"),
+        ({"city": ["Oslo", "Rome"]}, r"has city = Rome, .* leave `where` out to ask every row"),
+        ({"town": "Oslo"}, r"no column 'town' in .*its columns are city, age"),
+        ({"person": "nobody"}, r"the column holds more than 20 different values: name one"),
+        ({"city": "Bergen", "age": 30}, r"is asked: city is Bergen, and age is 30 holds of none; name other values"),
+        ({"vote": "yes"}, r"`where` makes the column 'vote' public, and it is the one that is asked"),
+        ({" vote": "yes"}, r"`where` makes the column ' vote' public, and it is the one that is asked"),
+        ({"city": []}, r"`where` names no value of city"),
+        ({"city": ""}, r"`where` names an empty value of city"),
+        ({"city": ["Oslo", "Oslo "]}, r"are one word"),
+        ("city", r"`where` must name columns and their values, as \{'city': 'Oslo'\}; got 'city'"),
+    ],
+)
+def test_what_nobody_has_is_refused(form, where, told, tmp_path):
+    ask = {"value": "vote", "budgets": 1.0, "delta": 1e-6, "where": where}
+    with pytest.raises(InvalidInput, match=told):
+        sdp.release(sdp.Frequency(["yes", "no"]), as_form(form, tmp_path), **ask)
+
+
+def test_a_column_of_groups_is_not_asked():
+    """Its entries would be public by being groups, and an answer about them protects nobody."""
+    with pytest.raises(InvalidInput, match="`by` makes the column 'vote' public, and it is the one that is asked"):
+        sdp.release_by(
+            sdp.Frequency(["yes", "no"]), CITIES, by="vote", groups=["yes", "no"], value="vote", budgets=1.0, delta=1e-6
+        )
+
+
+def test_rows_that_change_between_the_passes_are_refused(monkeypatch):
+    """A row that gets the public value after the people were counted is not among those that the guarantee is for."""
+    data = chosen(slice(None))
+    certified = engine.OneMachine.tallies
+
+    def later(self, *given):
+        data["city"][1] = "Oslo"
+        data["hours"][1] = 20.0
+        return certified(self, *given)
+
+    monkeypatch.setattr(engine.OneMachine, "tallies", later)
+    with pytest.raises(InvalidInput, match="had 600 rows when its budgets were counted and 601 afterwards"):
+        sdp.release(sdp.Mean(0, 40), data, value="hours", budgets=1.0, delta=1e-6, where=OSLO)
+
+
+def test_the_ledger_names_the_rows(tmp_path):
+    ledger = Ledger(tmp_path / "spent.db", make=True)
+    sdp.release(sdp.Mean(0, 40), CITIES, value="hours", budgets=1.0, delta=1e-6, where=OSLO, ledger=ledger)
+    (entry,) = ledger.entries()
+    assert entry.title == "mean of hours where city is Oslo"
+
+
+def test_records_in_memory_have_no_column_to_choose_by():
+    with pytest.raises(InvalidInput, match="`where` chooses rows by a column, and records in memory have none"):
+        sdp.estimate_mean([1.0, 2.0], 0.0, 4.0, 1.0, delta=0.1, where=OSLO)

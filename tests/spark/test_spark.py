@@ -66,6 +66,34 @@ def test_spark_releases_what_one_process_releases(cut, question, value, seen, co
     assert (found.n, found.rows, found.private, local.private) == (TABLE.height, TABLE.height, False, True)
 
 
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        ({"vote": "yes"}, TABLE["vote"] == "yes"),
+        ({"vote": ["yes", "none"], "budget": 0.5}, (TABLE["vote"] != "no") & (TABLE["budget"] == 0.5)),
+        ({"budget": ["0.5", 2]}, TABLE["budget"] != 1.0),
+    ],
+)
+def test_rows_of_public_values_are_those_that_one_process_chooses(cut, where, rows):
+    frame, parts = cut[2]
+    told = {"value": "hours", "seen": "levels", "where": where, **TOLD}
+    found = sps.mean(frame, "hours", 0, 80, "budget", seen="levels", delta=1e-6, where=where)
+    local = sdp.release(sdp.Mean(0, 80), TABLE, **told)
+    assert (found.n, found.where) == (rows.sum(), local.where)
+    assert found.guarantee.epsilon == local.guarantee.epsilon
+    seeded = sps.release(sdp.Mean(0, 80), frame, **told, random=sdp.simulation_random(3))
+    alone = sps.simulate_partitions(sdp.Mean(0, 80), parts, **told, random=sdp.simulation_random(3))
+    assert seeded.estimate == alone.estimate
+
+
+def test_a_value_that_no_row_has_is_refused_with_those_that_there_are(frame):
+    told = {"value": "hours", "seen": "levels", **TOLD}
+    with pytest.raises(InvalidInput, match="has vote = maybe, as `where` asks; the column holds no, none, yes: name"):
+        sps.release(sdp.Mean(0, 80), frame, **told, where={"vote": "maybe"})
+    with pytest.raises(InvalidInput, match="no column 'town' in the dataframe"):
+        sps.release(sdp.Mean(0, 80), frame, **told, where={"town": "Oslo"})
+
+
 def test_large_answers_are_merged_by_tasks_first(cut, monkeypatch):
     """To the same numbers."""
     frame, parts = cut[7]

@@ -81,9 +81,10 @@ def read_ask(name: str, typed: Typed) -> Ask:
 
 def read_people(typed: Typed) -> People:
     """Return the table and the owners of its rows from the typed options."""
-    besides = {"consent": None, "missing_budget": None}  # they are in the budgets
+    besides: dict[str, Any] = {"consent": None, "missing_budget": None}  # they are in the budgets
+    besides["where"] = parse_where(tuple(typed["where"] or ()))
     if typed.get("by") is not None or typed.get("groups") is not None:
-        besides["groups"] = parse_groups(typed["by"], typed["groups"])[1]  # type: ignore[assignment]
+        besides["groups"] = parse_groups(typed["by"], typed["groups"])[1]
     return read(
         People, typed, data=typed["table"], budgets=parse_budgets(typed), table_options=table_options(typed), **besides
     )
@@ -280,6 +281,17 @@ def parse_consent(texts: tuple[str, ...]) -> dict[str, float] | None:
             )
         words[word.strip()] = epsilon0
     return words or None
+
+
+def parse_where(texts: tuple[str, ...]) -> dict[str, list[str]] | None:
+    """Read --where COLUMN=VALUE, repeated: several values of a column are alternatives; None without."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        column, equals, value = text.partition("=")
+        if not equals or not column.strip() or not value.strip():
+            raise InvalidInput(f"--where must be COLUMN=VALUE, such as city=Oslo; got {shown(text)}")
+        found.setdefault(column.strip(), []).append(value.strip())
+    return found or None
 
 
 def check_stated(typed: Typed) -> None:

@@ -15,7 +15,7 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.vector import mix
 from shuffledp.records.columns import as_labels, check_different, known_codes
-from shuffledp.records.sources import Batch, Person, Source, in_order
+from shuffledp.records.sources import Batch, Person, Source, as_in_table, in_order
 from shuffledp.tables.options import one_spelling
 
 if TYPE_CHECKING:
@@ -184,6 +184,7 @@ class RowBudgets:
         """Names of the columns whose missing entries this class replaces or refuses."""
         return (self.epsilon0,) if isinstance(self.epsilon0, str) else ()
 
+    @as_in_table
     def epsilons(self, batch: Batch) -> FloatArray:
         """Return the local budgets (nats) of a batch, shape () or (rows,).
 
@@ -207,6 +208,7 @@ class RowBudgets:
             return error
         return error.and_then("; if words stand for budgets, say what each stands for with `consent`")
 
+    @as_in_table
     def deltas(self, batch: Batch) -> FloatArray:
         """Return the local delta0 of a batch, shape () or (rows,)."""
         if isinstance(self.delta0, str):
@@ -288,6 +290,7 @@ class Groups:
             )
         check_different(self.names, "group", "groups")
 
+    @as_in_table
     def codes(self, batch: Batch) -> NDArray[np.int64]:
         """Return the index of each row's group, shape (rows,).
 

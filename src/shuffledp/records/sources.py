@@ -5,25 +5,27 @@ Whose a row is: the word in the person column, and a key of 64 bits for each per
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, named, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Words
 from shuffledp.progress import Progress
 from shuffledp.randomizers.vector import mix
-from shuffledp.records.columns import as_array, as_floats
+from shuffledp.records.columns import as_array, as_floats, as_labels, check_different, known_codes
 from shuffledp.tables import BATCH, Table, TableOptions
-from shuffledp.tables.options import MISSING, same_word, spelled
+from shuffledp.tables.options import MISSING, one_spelling, same_word, spelled
 from shuffledp.tables.table import no_column
 
 
@@ -39,11 +41,14 @@ class Batch:
         Number of rows: that length.
     before : int
         Number of rows before these.
+    places : ndarray of int64, shape (rows,), optional
+        Position of each row in the table, from 0, where only some of its rows are asked; None: all of them are.
     """
 
     columns: Mapping[str, Any]
     rows: int
     before: int
+    places: NDArray[np.int64] | None = None
 
     def numbers(self, name: str) -> FloatArray:
         """Return a column as numbers, shape (rows,); a missing entry is NaN."""
@@ -55,6 +60,33 @@ class Batch:
     def texts(self, name: str) -> Any:
         """Return a column of words as read."""
         return self.columns[name]
+
+
+Reader = TypeVar("Reader", bound=Callable[..., Any])
+
+
+def as_in_table(read: Reader) -> Reader:
+    """Make a method that reads a batch, its last argument, name the row of a bad entry as the table numbers it.
+
+    Parameters
+    ----------
+    read : callable
+        Numbers the rows that are asked, from 1.
+    """
+
+    @functools.wraps(read)
+    def reading(*given: Any) -> Any:
+        batch: Batch = given[-1]
+        if batch.places is None:
+            return read(*given)
+        places, before = batch.places, batch.before
+        try:
+            return read(*given)
+        except InvalidInput as error:
+            own = range(before + 1, before + batch.rows + 1)
+            raise error.renumbered(lambda row: int(places[row - before - 1]) + 1 if row in own else row) from None
+
+    return reading  # type: ignore[return-value]
 
 
 class Source(Protocol):
@@ -235,6 +267,202 @@ def _sliceable(column: Any) -> Any:
     return column.to_numpy() if hasattr(column, "iloc") else column
 
 
+# Rows that are asked: those with public values that were named.
+
+MOST_SHOWN = 20
+"""A column of more different values is not listed: it tells rows apart, and no groups."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """Public values of a column: the rows that have one of them are asked.
+
+    Parameters
+    ----------
+    column : str
+        Its name. It is public by being named here, as is who has which value.
+    values : tuple of hashable
+        The values, at least one.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none, or two are the same word (`shuffledp.tables.options`).
+    """
+
+    column: str
+    values: tuple[Hashable, ...]
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise InvalidInput(f"`where` names no value of {named(self.column)}; name the value that asked rows have")
+        if any(one_spelling(value) is None for value in self.values):
+            raise InvalidInput(
+                f"`where` names an empty value of {named(self.column)}, and a row without a value is in no group; name "
+                "values that stand in the column"
+            )
+        check_different(self.values, "value", "values of `where`")
+
+    @property
+    def words(self) -> str:
+        """The condition as people read it."""
+        return f"{named(self.column)} is {' or '.join(named(str(value)) for value in self.values)}"
+
+    def codes(self, column: Any) -> NDArray[np.int64]:
+        """Return the place of each row's value among the values, -1 for rows that have none of them.
+
+        Parameters
+        ----------
+        column : column
+            As a batch holds it.
+        """
+        entries = as_labels(column)
+        if isinstance(entries, np.ndarray) and entries.dtype.kind in "biuf":  # 30 is the same word as 30.0 and "30"
+            known, places = np.unique(entries, return_inverse=True)
+            return known_codes([one_spelling(entry) or "" for entry in known.tolist()], self.values)[places]
+        return known_codes(entries, self.values)
+
+
+def conditions(where: Mapping[str, tuple[Hashable, ...]]) -> str:
+    """Say which rows are asked, as people read it; nothing where all are.
+
+    Examples
+    --------
+    >>> conditions({"city": ("Oslo", "Bergen"), "age": (30,)})
+    'city is Oslo or Bergen, and age is 30'
+    """
+    return ", and ".join(Where(column, values).words for column, values in where.items())
+
+
+def checked_where(where: object) -> dict[str, tuple[Hashable, ...]]:
+    """Read which public values asked rows have; nothing where all rows are asked.
+
+    Parameters
+    ----------
+    where : mapping of str to hashable or sequence of hashable, optional
+        One value or several of each column.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no such mapping, or names no value.
+    """
+    if where is None:
+        return {}
+    if not isinstance(where, Mapping):
+        raise InvalidInput(f"`where` must name columns and their values, as {{'city': 'Oslo'}}; got {shown(where)}")
+    found: dict[str, tuple[Hashable, ...]] = {}
+    for column, value in where.items():  # pyright: ignore[reportUnknownVariableType]
+        several = isinstance(value, list | tuple | set | frozenset | np.ndarray)
+        found[str(column)] = tuple(value) if several else (value,)  # pyright: ignore[reportUnknownArgumentType]
+    for column, values in found.items():
+        Where(column, values)
+    return found
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The rows of a source that have the public values that were named; no other row is looked at.
+
+    Parameters
+    ----------
+    source : Source
+        The data.
+    where : tuple of Where
+        What must hold of a row that is asked, at least one.
+    """
+
+    source: Source
+    where: tuple[Where, ...]
+
+    @property
+    def name(self) -> str:
+        """The source's name; see `Source.name`."""
+        return self.source.name
+
+    def count(self) -> int:
+        """See `Source.count`; the columns with the public values are read, once."""
+        return self._rows
+
+    @functools.cached_property
+    def _rows(self) -> int:
+        return sum(batch.rows for batch in self.batches())
+
+    def batches(
+        self, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), gaps: Sequence[str] = ()
+    ) -> Iterator[Batch]:
+        """See `Source.batches`; a batch holds the rows that are asked, and their places in the table.
+
+        Raises
+        ------
+        InvalidInput
+            If nobody has a value that was named, or all of those of one row.
+        """
+        own = [each.column for each in self.where if each.column not in numbers]
+        wanted = {"texts": tuple(dict.fromkeys((*texts, *own))), "gaps": tuple(dict.fromkeys((*gaps, *own)))}
+        met = [np.zeros(len(each.values), dtype=np.bool_) for each in self.where]
+        before = 0
+        for batch in self.source.batches(numbers=numbers, **wanted):
+            chosen = np.ones(batch.rows, dtype=np.bool_)
+            for each, of_it in zip(self.where, met, strict=True):
+                codes = each.codes(batch.columns[each.column])
+                chosen &= codes >= 0
+                of_it[codes[codes >= 0]] = True
+            places = np.flatnonzero(chosen)
+            if places.size:
+                columns = {name: _kept(column, places) for name, column in batch.columns.items()}
+                yield Batch(columns, places.size, before, batch.before + places)
+                before += places.size
+        for each, of_it in zip(self.where, met, strict=True):
+            if not of_it.all():
+                words = (batch.texts(each.column) for batch in self.source.batches(texts=own, gaps=own))
+                raise nobody_has(each, int(np.argmin(of_it)), self.name, words)
+        if not before:
+            raise InvalidInput(
+                f"no row of {self.name} is asked: {self._all} holds of none; name other values of `where`"
+            )
+
+    @property
+    def _all(self) -> str:
+        return ", and ".join(each.words for each in self.where)
+
+
+def nobody_has(where: Where, place: int, name: str, words: Iterable[Any]) -> InvalidInput:
+    """Say that no row has a value that was named, and which values there are: the column is public.
+
+    Parameters
+    ----------
+    where : Where
+        The column.
+    place : int
+        Which of its values it is.
+    name : str
+        What the message calls the table.
+    words : iterable of columns
+        The column, in pieces; read until it is known to have more values than are listed.
+    """
+    known: dict[str, None] = {}
+    for part in words:
+        known |= dict.fromkeys(word for word in spelled(part).unique().to_list() if word)
+        if len(known) > MOST_SHOWN:
+            break
+    listed = sorted(map(named, known))
+    told = f"more than {MOST_SHOWN} different values" if len(known) > MOST_SHOWN else ", ".join(listed) or "no value"
+    return InvalidInput(
+        f"no row of {name} has {named(where.column)} = {named(str(where.values[place]))}, as `where` asks; "
+        f"the column holds {told}: name one that it holds, or leave `where` out to ask every row"
+    )
+
+
+def _kept(column: Any, places: NDArray[np.int64]) -> Any:
+    """Return the entries of a column in these places."""
+    if isinstance(column, list | tuple):
+        return [column[place] for place in places.tolist()]
+    if type(column).__module__.startswith("polars"):
+        return column.gather(places)
+    return np.asarray(_sliceable(column))[places]
+
+
 # Batches shared among threads: NumPy and Polars let go of the interpreter where the time is spent.
 
 _MOST_THREADS = 8
@@ -323,6 +551,7 @@ class Person:
         """The column's name, if its entries may be missing."""
         return (self.column,) if self.missing == "own" else ()
 
+    @as_in_table
     def keys(self, batch: Batch) -> Words:
         """Return a 64-bit key of each row's person, shape (rows,).
 

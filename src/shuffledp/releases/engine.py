@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -33,7 +33,7 @@ from shuffledp.records.people import (
     explained,
     row_marks,
 )
-from shuffledp.records.sources import Batch, Person, Source, watched, workers
+from shuffledp.records.sources import Batch, Person, Selected, Source, Where, as_in_table, watched, workers
 from shuffledp.setting import Guarantee
 
 # What was drawn is what was certified: who the reports are from, and at which levels, is counted as they are drawn.
@@ -281,6 +281,7 @@ class Part:
     task: Task
     people: Headcount
 
+    @as_in_table
     def records(self, batch: Batch) -> NDArray[Any]:
         """Return the rows of a batch as input of the randomizer.
 
@@ -329,6 +330,8 @@ class Prepared:
         Function of a `Headcount` and a mechanism's name that certifies the same question for them.
     unit : {"people", "rows"}
         "people" if a person column says whose each row is; "rows" if each row is taken as a person.
+    where : mapping of str to tuple of hashable
+        Public values of the rows that are asked; empty: all rows are.
     """
 
     part: Part
@@ -336,6 +339,7 @@ class Prepared:
     mechanism: str
     again: Callable[[Headcount, str], Guarantee]
     unit: Literal["people", "rows"]
+    where: Mapping[str, tuple[Hashable, ...]] = field(default_factory=dict[str, tuple[Hashable, ...]])
 
 
 def collect(
@@ -529,6 +533,21 @@ def _in_threads(batches: Iterator[Batch], parts: Sequence[Part], random: Randomn
 class Engine(ABC):
     """Base of the engines, which count people and tally their reports where the records are."""
 
+    def selected(self, where: tuple[Where, ...]) -> Engine:
+        """Return the same engine of the rows alone that have public values; no other row is looked at.
+
+        Parameters
+        ----------
+        where : tuple of Where
+            What must hold of a row that is asked, at least one.
+
+        Raises
+        ------
+        InvalidInput
+            If the engine cannot choose rows.
+        """
+        raise InvalidInput(f"`where` is not offered by {type(self).__name__}; choose the rows before you ask")
+
     @abstractmethod
     def people(
         self,
@@ -626,6 +645,10 @@ class OneMachine(Engine):
     """
 
     source: Source
+
+    def selected(self, where: tuple[Where, ...]) -> OneMachine:
+        """See `Engine.selected`."""
+        return OneMachine(Selected(self.source, where))
 
     def people(
         self,

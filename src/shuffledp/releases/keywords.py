@@ -53,6 +53,7 @@ class _Shared(TypedDict, total=False):
     target_epsilon: float | None
     any_delta: bool
     consent: Mapping[str, float] | None
+    where: Mapping[str, Hashable | Sequence[Hashable]] | None
     weights: Weights
     random: Randomness | None
     rows: int | None

@@ -122,6 +122,8 @@ class Release:
     fingerprint : str
         SHA-256, in hexadecimal, of all that was public beforehand: randomizer, budgets, view and weights; never of
         records.
+    where : mapping of str to tuple of hashable
+        Public values of the rows that were asked, by column; empty: all rows were.
     """
 
     question: Question
@@ -135,6 +137,7 @@ class Release:
     unit: Literal["rows", "people", "reports"] = "rows"
     clipped: bool = False
     fingerprint: str = ""
+    where: Mapping[str, tuple[Hashable, ...]] = field(default_factory=dict[str, tuple[Hashable, ...]])
 
     @property
     def categories(self) -> tuple[Hashable, ...] | None:
@@ -422,7 +425,7 @@ class RangeRelease(Release):
 
     Parameters
     ----------
-    question, analysis, guarantee, n, rows, mechanism, private, weights, unit, clipped, fingerprint
+    question, analysis, guarantee, n, rows, mechanism, private, weights, unit, clipped, fingerprint, where
         As for `Release`; the question is `Quantiles`.
     """
 
@@ -486,7 +489,7 @@ class ItemsRelease(Release):
 
     Parameters
     ----------
-    question, analysis, guarantee, n, rows, mechanism, private, weights, unit, clipped, fingerprint
+    question, analysis, guarantee, n, rows, mechanism, private, weights, unit, clipped, fingerprint, where
         As for `Release`; the question is the one that searches for items.
     """
 

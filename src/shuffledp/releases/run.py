@@ -24,7 +24,7 @@ from shuffledp.progress import Progress, steps
 from shuffledp.questions.question import Question, Task, Weights
 from shuffledp.randomizers.checks import check_choice
 from shuffledp.records.people import Groups, Headcount, RowBudgets
-from shuffledp.records.sources import open_source
+from shuffledp.records.sources import Where, conditions, open_source
 from shuffledp.releases.engine import Engine, OneMachine, Part, Prepared
 from shuffledp.releases.release import GroupedRelease, JointByGroup, JointRelease, Release, release_type, targets
 from shuffledp.releases.terms import Ask, People, Terms
@@ -59,7 +59,8 @@ def drafted(prepared: Prepared, guarantee: Guarantee | None = None) -> Draft:
     taken = "" if prepared.unit == "people" else f" {prepared.unit}{TAKEN_AS_PEOPLE}"
     levels = f"{setting.budgets.levels} levels, {setting.seen}"
     words = f"{setting.randomizer_name}, n = {setting.budgets.n}{taken}, {levels}"
-    title = f"{part.question.name} of {names}"
+    asked = f" where {conditions(prepared.where)}" if prepared.where else ""
+    title = f"{part.question.name} of {names}{asked}"
     return Draft(title, part.task.fingerprint().hex(), words, Spending.of(known))
 
 
@@ -430,11 +431,15 @@ class Run:
 
     def _engine(self) -> Engine:
         data, options = self.people.data, self.people.table_options
-        if not isinstance(data, Engine):
-            return OneMachine(open_source(data, BATCH if self.terms.rows is None else self.terms.rows, options))
-        if options is not None:
-            options.refuse_for_text("this is a table of Spark", ("decimal", "thousands", "missing_values"))
-        return data
+        engine: Engine
+        if isinstance(data, Engine):
+            engine = data
+            if options is not None:
+                options.refuse_for_text("this is a table of Spark", ("decimal", "thousands", "missing_values"))
+        else:
+            engine = OneMachine(open_source(data, BATCH if self.terms.rows is None else self.terms.rows, options))
+        where = tuple(Where(column, values) for column, values in self.people.selection.items())
+        return engine.selected(where) if where else engine
 
     def _asked(
         self,
@@ -474,7 +479,8 @@ class Run:
             return self._certified(ask, others, None, mechanism)[0]
 
         part = Part(ask.question, ask.columns, ask.recode, task, people)
-        return Prepared(part, guarantee, ask.mechanism, again, "rows" if self.people.person is None else "people")
+        unit = "rows" if self.people.person is None else "people"
+        return Prepared(part, guarantee, ask.mechanism, again, unit, self.people.selection)
 
     def _certified(
         self, ask: Ask, people: Headcount, progress: Progress | None, mechanism: str | None = None
@@ -498,6 +504,7 @@ class Run:
             unit=prepared.unit,
             clipped=ask.clip,
             fingerprint=task.fingerprint().hex(),
+            where=prepared.where,
         )
 
 
@@ -547,6 +554,8 @@ def release(
     asks = [asked] if isinstance(asked, Ask) else list(asked)
     if not asks:
         raise InvalidInput("there is no question; ask at least one")
+    for ask in asks:
+        people.check_private(ask)
     entering = entering_of(terms)
     run = Run(people, terms, row_budgets(people, terms.target_epsilon), entering)
     if isinstance(asked, Ask):

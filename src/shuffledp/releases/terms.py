@@ -106,6 +106,12 @@ def _missing_person(given: object) -> object:
     return given
 
 
+def _where(given: object) -> object:
+    from shuffledp.records.sources import checked_where
+
+    return checked_where(given) or None
+
+
 def _weights(given: object) -> object:
     from shuffledp.questions.question import WEIGHTS
     from shuffledp.randomizers.checks import check_choice
@@ -245,6 +251,9 @@ class People:
         The column with each row's public group: every group gets a release of its own.
     groups : sequence of hashable, optional
         The names of all groups, known beforehand; needed with `by`.
+    where : mapping of str to hashable or sequence of hashable, optional
+        Only rows with these values are asked, such as ``{"city": "Oslo"}``; of several values of a column a row needs
+        one, of several columns all. The columns are public, and so is who has which value: they are not protected.
     table_options : TableOptions, optional
         Format of a text file, where it is not to be detected; whether error messages show cells.
 
@@ -319,6 +328,14 @@ class People:
             Typed("A,B,C|FILE", panel=GROUPS),
         ),
     )
+    where: Mapping[str, Hashable | Sequence[Hashable]] | None = field(
+        default=None,
+        metadata=said(
+            "Ask only rows with this value of a public column. Repeat it: rows need one value of each column.",
+            Typed("COLUMN=VALUE", "texts", GROUPS),
+            check=_where,
+        ),
+    )
     table_options: TableOptions | None = field(default=None, metadata=said("How the table is written."))
 
     def __post_init__(self) -> None:
@@ -335,6 +352,30 @@ class People:
             )
         if (self.by is None) != (self.groups is None):
             raise InvalidInput("`by` names the column of public groups, and `groups` all of them; give both")
+
+    @property
+    def selection(self) -> Mapping[str, tuple[Hashable, ...]]:
+        """Public values of the rows that are asked, by column; empty: all rows are."""
+        return {} if self.where is None else self.where  # type: ignore[return-value]
+
+    def check_private(self, asked: Ask) -> None:
+        """Refuse a question about a column whose values were called public.
+
+        Raises
+        ------
+        InvalidInput
+            If `by` or `where` names a column of the records.
+        """
+        from shuffledp.tables.options import same_word
+
+        public = {"by": (self.by,) if self.by is not None else (), "where": tuple(self.selection)}
+        for option, columns in public.items():
+            twice = [name for name in columns if same_word(name, asked.columns)]
+            if twice:
+                raise InvalidInput(
+                    f"`{option}` makes the column {shown(twice[0])} public, and it is the one that is asked, whose "
+                    f"records are to be protected; name another column with `{option}`, or ask another one"
+                )
 
     @property
     def whose(self) -> tuple[Person | None, RowsPerPerson]:

@@ -363,6 +363,10 @@ def in_memory(
     """Release an answer from records in memory: put records, budgets and owners side by side as a table, and ask it."""
     function = f"estimate_{question.name.replace('-', '_')}"
     told_apart(options, function, OWN)  # before the records are looked at
+    if options.get("where"):
+        raise InvalidInput(
+            "`where` chooses rows by a column, and records in memory have none; choose the records, or ask a table"
+        )
     data: dict[str, Any] = {"record": records}
     given: dict[str, Any] = {**options}
     if epsilon0 is not None:

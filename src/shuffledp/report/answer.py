@@ -11,6 +11,7 @@ import numpy as np
 
 from shuffledp.in_words import SAYS_NOTHING, count, counted, near, points, probability, share, up, with_error
 from shuffledp.questions.view import CONFIDENCE, Entry, Shape, View, in_bins
+from shuffledp.records.sources import conditions
 from shuffledp.report.wording import guarantee_notes, weighted_by
 from shuffledp.setting import Guarantee
 
@@ -82,7 +83,8 @@ def _view(release: Release, simplex: bool, simultaneous: bool) -> View:
 def title_of(found: Release, value: str) -> str:
     """Return the question about the column ``value`` in words, for the page."""
     moved = " of the values moved into the range" if found.clipped else ""
-    return found.question.shape.asked.format(value, moved)
+    chosen = f" where {conditions(found.where)}" if found.where else ""
+    return found.question.shape.asked.format(value, moved).removesuffix("?") + f"{chosen}?"
 
 
 # Cells: numbers by the scale of the view.
@@ -201,6 +203,7 @@ def notes(release: Release, view: View | None = None) -> list[str]:
     return [
         *seen.sentences,
         *_rows_as_people(release),
+        *_selected(release),
         *_clipped(release),
         *_weighting(release),
         *_moved_out(seen),
@@ -243,6 +246,16 @@ _TAKEN_AS_PEOPLE = {
     "stated.",
     "reports": "Anybody could answer, and as often as they liked: each report was taken as a person.",
 }
+
+
+def _selected(release: Release) -> list[str]:
+    """Say which rows were asked, and that the columns by which they were chosen are public."""
+    if not release.where:
+        return []
+    return [
+        f"Only rows were asked where {conditions(release.where)}. Who that is is public and is not protected: it "
+        "selects whose answers are mixed. Among them each answer is protected by the guarantee."
+    ]
 
 
 def _clipped(release: Release) -> list[str]:

@@ -20,6 +20,7 @@ from markupsafe import Markup
 from shuffledp.accounting import ProfileCurve
 from shuffledp.errors import printable
 from shuffledp.questions.view import CONFIDENCE, Curve, Entry, View
+from shuffledp.records.sources import conditions
 from shuffledp.report import wording
 from shuffledp.report.answer import (
     INTERVAL,
@@ -381,6 +382,7 @@ def render(
         dated=datetime.now(UTC).date().isoformat(),
         fingerprints=[release.fingerprint for release in releases],
         people=releases[0].unit == "people" if releases else None,
+        where=conditions(releases[0].where) if releases else "",
     )
     return printable(page, "\n")  # no name turns the direction of writing of what follows it
 

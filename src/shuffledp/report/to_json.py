@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -186,12 +186,18 @@ def release_to_json(release: Release, *, simplex: bool = False, simultaneous: bo
         "rows": release.rows,
         "rows_per_person": release.guarantee.setting.group_size,
         "clipped": release.clipped,
+        **({"where": where_to_json(release.where)} if release.where else {}),
         "notes": notes(release, view),
         "uninformative": release.uninformative,
         "private": release.private,
         "fingerprint": release.fingerprint,
         "guarantee": guarantee_to_json(release.guarantee),
     }
+
+
+def where_to_json(where: Mapping[str, Sequence[Hashable]]) -> list[dict[str, Any]]:
+    """List the public values of the rows that were asked, column by column."""
+    return [{"column": column, "values": [str(value) for value in values]} for column, values in where.items()]
 
 
 def _curve(curve: Curve) -> list[dict[str, Any]]:

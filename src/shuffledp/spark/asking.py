@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar, Unpack
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from shuffledp.errors import InvalidInput
@@ -17,14 +18,14 @@ from shuffledp.progress import Progress
 from shuffledp.questions.question import Question
 from shuffledp.questions.tally import Tally
 from shuffledp.records.people import Headcount, RowBudgets, RowsPerPerson, count_people
-from shuffledp.records.sources import Person, Rows
+from shuffledp.records.sources import Person, Rows, Selected, Where
 from shuffledp.releases import keywords, wrappers
 from shuffledp.releases.engine import Engine, Part
 from shuffledp.releases.keywords import Options, RunOptions
 from shuffledp.releases.release import ItemsRelease, JointRelease, RangeRelease, Release
 from shuffledp.releases.terms import Ask, told_apart
 from shuffledp.spark.engine import SparkEngine, offered, refused_records
-from shuffledp.spark.worker import Counted, Job, tally_partition
+from shuffledp.spark.worker import Counted, Job, as_batch, tally_partition
 from shuffledp.tables import BATCH, Table
 
 
@@ -44,6 +45,18 @@ class Partitions(Engine):
         if not self._frames:
             raise InvalidInput("there is no table; give one for each partition")
         self._whole = Rows(Table.of(pl.concat(self._frames)), BATCH)
+
+    def selected(self, where: tuple[Where, ...]) -> Partitions:
+        """See `Engine.selected`."""
+        frames: list[Any] = []
+        for frame in self._frames:
+            chosen = np.ones(frame.height, dtype=np.bool_)
+            for each in where:
+                column = as_batch(frame, {"texts": (each.column,), "gaps": (each.column,)})
+                chosen &= each.codes(column.texts(each.column)) >= 0
+            frames.append(frame.filter(chosen))
+        next(Selected(self._whole, where).batches())  # refuses what nobody has
+        return Partitions(frames)
 
     def people(
         self,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from shuffledp.records.people import (
     several_rows,
     steps_of,
 )
-from shuffledp.records.sources import Person
+from shuffledp.records.sources import Person, Where, nobody_has
 from shuffledp.releases.engine import Engine, Part, columns_wanted
 from shuffledp.spark.frames import (
     asked,
@@ -165,6 +166,8 @@ def merging_task(payload: bytes, version: str) -> Task:
 MOST_BUDGETS = 5_000_000
 _NUMBERS = ("double", "float", "tinyint", "smallint", "int", "bigint")
 """Different budgets that the driver takes."""
+MOST_VALUES = 100_000
+"""Different values of a column of `where` that the driver takes."""
 LARGE_STATE = 1 << 16
 """Size of one task's answer, in bytes, above which tasks merge answers before the driver does."""
 BUCKETS = 16
@@ -211,6 +214,32 @@ class SparkEngine(Engine):
         self.frame: DataFrame = checked_frame(frame)
         probe = evaluated(self.frame.sparkSession.range(0, 1, 1, 1), probing_task(), "version string")
         check_versions(gathered(probe)["version"].to_list())
+
+    def selected(self, where: tuple[Where, ...]) -> SparkEngine:
+        """See `Engine.selected`; the different values of these columns, which are public, come to the driver."""
+        import polars as pl
+        from pyspark.sql import functions as F  # noqa: N812
+
+        frame = self.frame
+        check_columns(frame, [each.column for each in where])
+        for each in where:
+            column = F.col(quoted(each.column))
+            values = gathered(chosen(self.frame, [each.column]).distinct().limit(MOST_VALUES + 1))
+            if values.height > MOST_VALUES:
+                raise InvalidInput(
+                    f"the column {named(each.column)} of `where` has more than {MOST_VALUES:,} different values, which "
+                    "tell rows apart, and no groups; name another column"
+                )
+            words = as_batch(renamed(values, [each.column]), {"texts": (each.column,), "gaps": (each.column,)})
+            codes = each.codes(words.texts(each.column))
+            for place in range(len(each.values)):
+                if not (codes == place).any():
+                    raise nobody_has(each, place, "the dataframe", [words.texts(each.column)])
+            own = values.to_series().filter(pl.Series(codes >= 0)).to_list()
+            frame = frame.filter(column.isin(own))
+        found = copy.copy(self)  # its workers were asked for their version already
+        found.frame = frame
+        return found
 
     def people(
         self,
