@@ -9,6 +9,9 @@ WORKERS ?= 2
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
+# Bytecode is kept even where the environment forbids it: without it every worker rewrites the asserts of 300 files
+# and every command compiles the package, anew each time. `make clean` removes it.
+export PYTHONDONTWRITEBYTECODE :=
 
 # python3.11 is not called that everywhere; fall back to python3, whose version is checked below.
 ifeq ($(shell command -v $(PYTHON) 2>/dev/null),)

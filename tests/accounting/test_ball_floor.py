@@ -58,6 +58,7 @@ def test_a_floor_vanishes_at_the_local_budget_and_states_what_was_drawn():
     assert not floor.keeps(0.9, 1e-6)
 
 
+@pytest.mark.costly("one-bit-ball:1.0:14:14", "rr-ball:1.0:14:14")
 @pytest.mark.parametrize(
     ("family", "dummies"), [(R5, LAW), (BIT, BITS), (sdp.OneBit(0.0, 10.0), BITS)], ids=lambda part: part.name
 )

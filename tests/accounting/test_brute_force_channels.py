@@ -81,7 +81,7 @@ def budgets_of(ratios: Sequence[Fraction]) -> Budgets:
 # ---------------------------------------------------------- channels
 
 
-@pytest.mark.costly("47")
+@pytest.mark.costly("0", "47")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_channels(seed):

@@ -161,6 +161,7 @@ def test_a_batch_of_several_levels_is_not_larger_than_certify_needs():
     assert calibrate_batch(ask(MIX, RR), 0.6, 1e-6).n == 140
 
 
+@pytest.mark.costly("levels1-counts1-613", "levels2-counts2-700")
 @pytest.mark.parametrize(
     ("levels", "counts", "smallest"),
     [([2.0, 3.0], [9, 13], 1305), ([0.2, 2.0, 3.0], [30, 50, 16], 613), ([1.0, 3.0], [39, 35], 700)],
@@ -345,6 +346,7 @@ def test_bad_budgets_are_refused(bad):
         calibrate_n(epsilon0=bad, epsilon=1.0, delta=1e-6)
 
 
+@pytest.mark.costly("users")
 @pytest.mark.parametrize("seen", ["reports", "users"])
 def test_what_calibrate_asks_certify_asks(seen):
     """Gaussian noise of ten people in order: only `approximate` says less than the local number."""

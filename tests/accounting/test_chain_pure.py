@@ -230,6 +230,7 @@ def test_no_three_windows_have_larger_moments(epsilon0):
             assert moment == pytest.approx(-exact.fun * value.max(), rel=1e-6)
 
 
+@pytest.mark.costly("1600-0.5", "1600-1.0")
 @pytest.mark.parametrize("active", [1.0, 0.5])
 @pytest.mark.parametrize("copies", [40, 1_600])
 def test_laws_of_averages_are_larger_in_convex_order(active, copies):

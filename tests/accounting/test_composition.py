@@ -373,6 +373,7 @@ def test_no_rounds_at_all():
         compose([])
 
 
+@pytest.mark.costly("0.01-0.0-900")
 @pytest.mark.parametrize(
     ("epsilon0", "delta0", "rounds"), [(0.1, 0.0, 12), (2.0, 0.0, 5), (0.5, 1e-3, 20), (0.01, 0.0, 900)]
 )

@@ -13,6 +13,7 @@ from tests import oracles
 MIXED = Budgets(epsilons=(0.5, 2.0), counts=(9000, 1000))
 
 
+@pytest.mark.costly("5-0.5", "5-2.0")
 @pytest.mark.parametrize("epsilon0", [0.5, 2.0])
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_witness_stays_below_the_blanket(k, epsilon0):

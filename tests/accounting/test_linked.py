@@ -344,6 +344,7 @@ def test_a_thousand_rounds_choose_a_channel_without_a_warning():
     assert len(same_record_laws(setting, 0.5)) == 1
 
 
+@pytest.mark.costly("True-0.5-10000-10", "True-1.0-1000-4", "True-1.0-10000-4")
 @pytest.mark.parametrize(("epsilon0", "n", "rounds"), [(1.0, 1_000, 4), (1.0, 10_000, 4), (0.5, 10_000, 10)])
 @pytest.mark.parametrize("same", [True, False])
 def test_all_reports_of_a_user_travel_together(epsilon0: float, n: int, rounds: int, same: bool) -> None:
@@ -367,6 +368,7 @@ def test_one_linked_round_may_have_several_reports() -> None:
     assert certify(one, 1e-6).epsilon == certify(replace(one, linked=False), 1e-6).epsilon
 
 
+@pytest.mark.costly("2-2-8-1.0", "3-1-2-200.0")
 @pytest.mark.parametrize(
     ("k", "users", "rounds", "epsilon0"), [(2, 1, 2, 200.0), (2, 1, 4, 100.0), (2, 2, 8, 1.0), (3, 1, 2, 200.0)]
 )

@@ -81,6 +81,7 @@ def test_continuous_laws_lie_between_two_discrete_ones(kind, scale, core_scale, 
             assert upper.one.means[0] == pytest.approx(mean, rel=1e-6, abs=2e-7 * size)
 
 
+@pytest.mark.costly("gaussian-0.3-0.5-2.2", "gaussian-1.0-1.0-4.0", "gaussian-2.0-0.6-6.0")
 @pytest.mark.parametrize(("kind", "scale", "core_scale", "edge"), NOISES)
 def test_what_lies_beyond_the_edge_is_charged(kind, scale, core_scale, edge):
     victim, epsilon = Noise(kind, scale), 0.1

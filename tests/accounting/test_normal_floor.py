@@ -217,6 +217,7 @@ def test_two_columns_of_different_sizes_are_covered_together(keep):
             assert found <= real * (1 + Fraction(1, 10**6)) + Fraction(1, 10**14)
 
 
+@pytest.mark.costly("2-10-19.0-110-1.0")
 @pytest.mark.parametrize(
     ("k", "questions", "spread", "centre", "keep"),
     [(2, 10, 19.0, 110, 1.0), (5, 10, 19.0, 110, 0.7), (10, 20, 27.0, 160, 0.8), (50, 6, 10.0, 60, 0.9)],

@@ -153,7 +153,7 @@ def test_an_impossible_output_in_exact_fractions(table, n):
     check(table, n)
 
 
-@pytest.mark.costly("situation0", "situation3")
+@pytest.mark.costly("situation0", "situation2", "situation3")
 @pytest.mark.parametrize("situation", [{"rounds": 2}, {"group_size": 2}, {"colluding": 1}, {"reports_per_user": 2}])
 def test_an_impossible_output_in_other_situations(situation):
     channel = Channel(IMPOSSIBLE[0])

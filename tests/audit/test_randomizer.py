@@ -267,7 +267,7 @@ def test_every_family_of_the_command_line_keeps_its_claim(name, epsilon):
     assert found.epsilon_lower_bound > (0.3 if name == "gaussian" else 0.8) * epsilon - 0.15  # the attack is not blind
 
 
-@pytest.mark.costly("piecewise")
+@pytest.mark.costly("hybrid", "piecewise")
 @pytest.mark.parametrize("name", VECTORS)
 def test_families_of_vectors_and_windows_keep_their_claim(name):
     found = attack(VECTORS[name](), 2.0, seed=4)

@@ -139,7 +139,6 @@ def refused(run: Run, *arguments: str) -> str:
 MISTAKES = [
     ("epsilon0 = 2\n", "epsilon0 = 0.5\n", "ascend"),
     ('en = "open"', 'en = "Careful"', "same name"),
-    ("promise = 0.1\n", "promise = 0.0001\n", "would do, or ask fewer questions"),
     ("delta = 1e-6", "delta = 1e-3", "stop_at"),
     ('shuffler = "The works council"', 'shufflers = ["A", "B"]', "need a newer shuffledp"),
     ("delta = 1e-6", "delta = 1e-6\nmix_by = 2099-03-01T08:00:00Z", "need a newer shuffledp"),

@@ -225,6 +225,7 @@ def test_a_survey_without_levels_is_planned(run, tmp_path):
     assert made.levels[1].name["de"] == "üblich"
 
 
+@pytest.mark.costly("people = 200\\npromise = 0.25\\nwanted = 2-cannot be had")
 @pytest.mark.parametrize(
     ("wishes", "message"),
     [("", "must say how many people are expected"), ("people = 200\npromise = 0.25\nwanted = 2", "cannot be had")],

@@ -100,7 +100,7 @@ def test_amplify_shows_people_a_table(run):
     assert "An attacker who sees everything the analyzer sees" in result.out
 
 
-@pytest.mark.costly("population0")
+@pytest.mark.costly("population0", "population1")
 @pytest.mark.parametrize(
     "population",
     [
@@ -295,7 +295,9 @@ def test_demo(run, tmp_path):
 ELSEWHERE = {"plan", "predict", "task", "answer", "open", "serve", "total", "difference", "completion"}
 
 
-@pytest.mark.costly("amplify", "histogram", "ledger", "reproduce", "variance")
+@pytest.mark.costly(
+    "amplify", "audit", "demo", "frequent-items", "histogram", "ledger", "release", "reproduce", "variance"
+)
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command not in ELSEWHERE])
 def test_the_example_of_help_runs(run, command, monkeypatch):

@@ -123,6 +123,8 @@ def test_a_person_can_read_it(run, wave, kind):
 
 @pytest.mark.costly(
     "arguments0-needs two files, or one file of groups",
+    "arguments1-the same one twice",
+    "arguments2-a frequency and a mean",
     "arguments5-'east', none of the groups of g.json: north, south",
     "arguments7-s.json is a simulation",
 )
@@ -206,7 +208,7 @@ def test_one_of_several_questions_is_chosen_by_name(run, wave):
     assert mixed["question"] == "mean"
 
 
-@pytest.mark.costly("words0-told0")
+@pytest.mark.costly("words0-told0", "words1---question 'hours' means several of the questions of a.json")
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -75,6 +75,7 @@ def test_margins_of_fewer_people_than_answered_spend_nothing(votes, run, north, 
     assert not (votes / "out.csv").exists()
 
 
+@pytest.mark.costly("question0-estimate")
 @pytest.mark.parametrize(
     ("question", "label"),
     [

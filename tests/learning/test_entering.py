@@ -120,6 +120,7 @@ def test_a_longer_run_enters_what_it_adds(tmp_path):
         assert model.guarantee_.epsilon.upper <= ledger.total(DELTA).epsilon <= 1.05 * model.guarantee_.epsilon.upper
 
 
+@pytest.mark.costly("a-None-name it with `ledger`", "a-b-is not in the ledger")
 @pytest.mark.parametrize(
     ("begun", "resumed", "told"),
     [("a", None, "name it with `ledger`"), (None, "a", "began without a ledger"), ("a", "b", "is not in the ledger")],

@@ -52,6 +52,7 @@ def rounds_sent(monkeypatch):
     return sent
 
 
+@pytest.mark.costly("ledger")
 def test_a_checkpoint_put_back_eight_times_is_refused_eight_times(tmp_path, ledger, monkeypatch):
     """41 rounds were sent, and each run claimed what one costs; the ledger held one entry."""
     path, copy = tmp_path / "run.npz", tmp_path / "copy.npz"
@@ -67,6 +68,7 @@ def test_a_checkpoint_put_back_eight_times_is_refused_eight_times(tmp_path, ledg
     assert ledger is None or len(ledger.entries()) == 1
 
 
+@pytest.mark.costly("ledger-2")
 @pytest.mark.parametrize("copied", [1, 2, 4])
 def test_a_copy_from_the_middle_of_a_run_that_was_never_resumed(tmp_path, ledger, copied):
     """The run's own entry covers its rounds once: a copy made on the way had the rest of them for nothing."""
@@ -82,6 +84,7 @@ def test_a_copy_from_the_middle_of_a_run_that_was_never_resumed(tmp_path, ledger
         fitted(path, ledger, resume=True)
 
 
+@pytest.mark.costly("ledger")
 def test_two_processes_at_once(tmp_path, ledger):
     """Both claimed what one of them costs."""
     path, refused = tmp_path / "run.npz", []
@@ -133,6 +136,7 @@ def test_what_is_sent_anew_is_entered_before_it_is_sent(tmp_path, monkeypatch):
     assert entered == [2] * 7
 
 
+@pytest.mark.costly("ledger-take", "ledger-write")
 @pytest.mark.parametrize("cut", ["write", "take"])
 def test_a_crash_between_checkpoint_and_keeper_loses_nothing(tmp_path, ledger, monkeypatch, cut):
     """The checkpoint is one turn ahead of its keeper; no message of that turn has left, and the run goes on."""
@@ -216,6 +220,7 @@ def test_a_checkpoint_without_a_turn_is_refused(tmp_path, monkeypatch):
 # ------------------------------------------------------------------ another machine's last digits
 
 
+@pytest.mark.costly("ledger")
 def test_another_machine_goes_on(tmp_path, ledger, monkeypatch):
     """Noise scales that differ in their last digit were another model, and a run was not in its own ledger."""
     path = tmp_path / "run.npz"
