@@ -8,8 +8,9 @@ the mean of a round. The simulation adds up clipped gradients and the sum of all
 rounded to a grid of 1/4096 of their sensitivity, which for each of 58,000 users and all rounds takes most of the time
 and changes no accuracy. With --within R, more rounds than R are simulated in R rounds of the wider mu with the same
 rounds mu^2; the epsilon is that of the rounds asked for. Features are `StrokeScattering`, or with --components 0 all
-1,296 numbers of `Scattering`. Components, clip and step of the rows in docs/learning.md, and those taken unless others
-are given (for 37,500 rounds at mu 0.5), are what benchmarks/choose_settings.py chooses on the public digits.
+1,296 numbers of `Scattering`. Components, clip and step of the rows in docs/learning-accuracy.md, and
+those taken unless others are given (for 37,500 rounds at mu 0.5), are what benchmarks/choose_settings.py chooses on the
+public digits.
 """
 
 from __future__ import annotations

@@ -69,7 +69,17 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-ALONE = ("index", "start", "decide", "glossary", "changelog", "bounds", "where-the-papers-fail", "wire", "cli")
+ALONE = (
+    "index",
+    "start",
+    "decide",
+    "glossary",
+    "changelog",
+    "changelog-earlier",
+    "bounds",
+    "where-the-papers-fail",
+    "wire",
+)
 html_sidebars: dict[str, list[str]] = {page: [] for page in ALONE}  # pages with nothing beside them to navigate
 html_show_sourcelink = False
 html_copy_source = False

@@ -224,6 +224,11 @@ def test_pictures_are_drawn_from_the_tables(tmp_path, monkeypatch):
     assert paths_of(drawn[0]) == paths_of(committed)
 
 
+def test_the_pictures_of_the_first_page_are_what_pages_show():
+    for name, picture in make_docs_figures.answers().items():
+        assert (DOCS / "figures" / f"{name}.svg").read_text(encoding="utf-8") == picture
+
+
 def paths_of(svg: str) -> list[str]:
     return re.findall(r' d="([^"]+)"', svg)
 

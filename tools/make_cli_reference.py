@@ -1,8 +1,8 @@
-"""Write docs/cli.md, the reference of the command line, from the commands themselves.
+"""Write the reference of the command line, docs/cli.md and a page a command in docs/cli/, from the commands themselves.
 
     python -m tools.make_cli_reference
 
-tests/test_docs_site.py checks that the page is up to date.
+tests/test_docs_site.py checks that the pages are up to date.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from typing import Any
 import typer
 
 from shuffledp.cli.app import COMMANDS, app
+from shuffledp.cli.front import PANELS
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+FOLDER = "cli"
 NO_PANEL = "Options"
+WRITTEN = "<!-- Written by `python -m tools.make_cli_reference`; change the commands, not this page. -->"
 HEAD = """\
-# Command line
-
-<!-- Written by `python -m tools.make_cli_reference`; change the commands, not this page. -->
-
-`shuffledp COMMAND [ARGUMENTS]`. `shuffledp COMMAND --help` shows the same as this page.
+`shuffledp COMMAND [ARGUMENTS]`. `shuffledp COMMAND --help` shows the same as the command's page.
 
 | exit status | meaning |
 |---|---|
@@ -38,6 +37,7 @@ string `"inf"`.
 Noise comes from secure randomness. `--simulation-seed` repeats a run for testing, and marks its output as not private.
 
 """
+"""What docs/cli.md says before it lists the commands."""
 
 
 def words(text: str) -> str:
@@ -95,15 +95,47 @@ def section(name: str, command: Any, mark: str) -> str:
     return text + "\n".join(options(command))
 
 
-def page() -> str:
-    """Return the whole page."""
+def row(name: str, command: Any, place: str, heading: str) -> str:
+    """Return a command's line in the index; links to the one page that once had all commands find it by its anchor."""
+    anchor = f'<a id="{name.replace(" ", "-")}"></a>' if name != heading.lower() else ""
+    return f"| {anchor}[`{name}`]({FOLDER}/{place}) | {words(command.help.split(chr(10))[0])} |\n"
+
+
+def index(commands: dict[str, Any]) -> str:
+    """Return docs/cli.md: every command in its group, and every command below a command."""
+    grouped = ""
+    for panel, names in PANELS.items():
+        heading, rows = panel.partition(" (")[0], ""
+        for name in (each for each in COMMANDS if each in names):
+            rows += row(name, commands[name], f"{name}.md", heading)
+            for each, inner in getattr(commands[name], "commands", {}).items():
+                rows += row(f"{name} {each}", inner, f"{name}.md#{name}-{each}", heading)
+        grouped += f"## {heading}\n\n| command | what it does |\n|---|---|\n{rows}\n"
+    entries = "".join(f"{name} <{FOLDER}/{name}>\n" for name in COMMANDS)
+    return f"# Command line\n\n{WRITTEN}\n\n{HEAD}{grouped}" + "```{toctree}\n:hidden:\n\n" + entries + "```\n"
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every page by its path below docs/."""
     group: Any = typer.main.get_command(app)
-    index = "| command | what it does |\n|---|---|\n" + "".join(
-        f"| [`{name}`](#{name}) | {words(group.commands[name].help.split(chr(10))[0])} |\n" for name in COMMANDS
-    )
-    return HEAD + index + "\n" + "\n".join(section(name, group.commands[name], "##") for name in COMMANDS)
+    found = {f"{FOLDER}.md": index(group.commands)}
+    for name in COMMANDS:
+        head, _, rest = section(name, group.commands[name], "#").partition("\n")
+        found[f"{FOLDER}/{name}.md"] = f"{head}\n\n{WRITTEN}\n{rest.rstrip()}\n"
+    return found
+
+
+def main() -> None:
+    """Write the pages, and remove those of commands that are gone."""
+    (DOCS / FOLDER).mkdir(exist_ok=True)
+    found = pages()
+    for old in (DOCS / FOLDER).glob("*.md"):
+        if f"{FOLDER}/{old.name}" not in found:
+            old.unlink()
+    for name, text in found.items():
+        (DOCS / name).write_text(text, encoding="utf-8")
+    print(f"wrote {FOLDER}.md and {len(COMMANDS)} pages in {FOLDER}/")
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
-    print(f"wrote {PAGE.name}: {len(COMMANDS)} commands")
+    main()

@@ -24,8 +24,15 @@ from matplotlib.figure import Figure
 from tools import docs_pages, docs_tables
 from tools.docs_tables import MEANING, POPULATIONS, SIZES
 
+from shuffledp import estimate_frequency, simulation_random
+from shuffledp.cli.board import board_of
+from shuffledp.cli.demo.table import EDUCATIONS, TABLE, grouped
+from shuffledp.report.answer import view_of
+from shuffledp.report.page import bars_picture
 from shuffledp.reproduce import failure_curves, failure_tables, failures
-from shuffledp.reproduce.base import BAND, BLUE, GREEN, GREY, INK, PURPLE, RED, STYLE, Table
+from shuffledp.reproduce.base import BAND, BLUE, GREEN, GREY, INK, PURPLE, RED, STYLE
+from shuffledp.reproduce.base import Table as Drawn
+from shuffledp.tables import read_columns
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 TABLES, FIGURES = DOCS / "tables", DOCS / "figures"
@@ -57,10 +64,10 @@ def read(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def table(name: str) -> Table:
+def table(name: str) -> Drawn:
     """Read one table as the pictures want it."""
     rows = read(name)
-    return Table(tuple(rows[0]), [tuple(row.values()) for row in rows])
+    return Drawn(tuple(rows[0]), [tuple(row.values()) for row in rows])
 
 
 def write_tables() -> None:
@@ -200,8 +207,44 @@ def draw_failures(names: Iterable[str] = tuple(failures.PICTURES)) -> None:
         save(figure, name, title)
 
 
+# ------------------------------------------------------------------ the first page: what answers look like
+
+ASKED, BUDGET, DELTA, SEED = 1000, 3.0, 1e-6, 7
+"""People of the survey that the first page shows, their local budget, the central delta, and the simulation's seed."""
+PAGE_STYLE = (
+    "svg{font:13px system-ui,'DejaVu Sans',sans-serif;background:#fff}text{fill:#1b2430}.bar{fill:#9dbfe6}"
+    ".axis{stroke:#5a6675}.interval{stroke:#1a5fb4;stroke-width:2.5}.truth{fill:#0b7a75}"
+)
+"""What the pictures need of the style sheet of the pages that they are on, by day."""
+
+
+def answers() -> dict[str, str]:
+    """Return the pictures of the first page by name: those of a survey's result page and of a page for a board."""
+    records = grouped(read_columns(TABLE, texts=["education"]).texts["education"])[:ASKED]
+    random = simulation_random(SEED)
+    release = estimate_frequency(records, list(EDUCATIONS), BUDGET, seen="reports", delta=DELTA, random=random)
+    truths = [float((records == name).sum()) / ASKED for name in EDUCATIONS]
+    board = board_of([release.guarantee], release.guarantee.epsilon.upper, "A survey")
+    found = {"result-survey": bars_picture(view_of(release).entries(), truths)}
+    found["result-board"] = board[board.index("<svg") : board.index("</svg>") + len("</svg>")]
+    return {name: alone(picture) for name, picture in found.items()}
+
+
+def alone(picture: str) -> str:
+    """Return a page's picture as a file of its own."""
+    head, rest = picture.split(">", 1)
+    return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{PAGE_STYLE}</style>{rest}\n'
+
+
+def draw_answers() -> None:
+    """Write the pictures of the first page."""
+    for name, picture in answers().items():
+        (FIGURES / f"{name}.svg").write_text(picture, encoding="utf-8")
+
+
 def draw() -> None:
     """Draw everything from the tables."""
+    draw_answers()
     with mpl.rc_context(STYLE):
         draw_failures()
         draw_table2()

@@ -154,7 +154,7 @@ class Chromium:
         script = _PERSON % (json.dumps(level), json.dumps(list(values)))
         return str(self.evaluate(link, script))
 
-    def evaluate(self, link: str, script: str) -> Any:
+    def evaluate(self, link: str, script: str, width: int | None = None) -> Any:
         """Open a link as a new person does, and return the value of a script on the page.
 
         Parameters
@@ -163,6 +163,8 @@ class Chromium:
             Link to the page.
         script : str
             JavaScript expression; a promise is awaited.
+        width : int, optional
+            Width of the window in CSS pixels; chromium's own if left out.
 
         Raises
         ------
@@ -172,6 +174,9 @@ class Chromium:
         context = self._call("Target.createBrowserContext")["browserContextId"]  # nothing kept by another person
         target = self._call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
         session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        if width is not None:
+            window = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+            self._call("Emulation.setDeviceMetricsOverride", session, **window)
         self._call("Page.navigate", session, url=link)  # its answer comes when the new page is there
         try:
             found = self._call("Runtime.evaluate", session, expression=script, awaitPromise=True, returnByValue=True)
