@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import errno
 import io
 import os
@@ -15,6 +16,34 @@ from pathlib import Path
 from typing import IO, Any
 
 from shuffledp.errors import InvalidInput, path_shown
+
+
+def csv_table(text: str, what: str) -> tuple[tuple[str, ...], list[dict[str, str]]]:
+    r"""Split a small table into its header and its rows: fields that a row lacks are empty, further ones left out.
+
+    Parameters
+    ----------
+    text : str
+        CSV with a header, which may begin with a byte order mark.
+    what : str
+        What the table is expected to be, for the error message, such as ``"the margins"``.
+
+    Raises
+    ------
+    InvalidInput
+        If the csv module cannot split it, as where a quote swallows more than 131,072 characters.
+
+    Examples
+    --------
+    >>> csv_table("link,name\r\nhere\r\n", "the links")
+    (('link', 'name'), [{'link': 'here', 'name': ''}])
+    """
+    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), restkey="", restval="")
+    try:
+        rows = [{name: row[name] for name in reader.fieldnames or ()} for row in reader]
+        return tuple(reader.fieldnames or ()), rows
+    except csv.Error as error:
+        raise InvalidInput(f"{what} are no CSV table ({error}); save the table as CSV UTF-8") from None
 
 
 def read_bytes(path: Path, what: str, most: int) -> bytes:

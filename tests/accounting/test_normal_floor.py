@@ -231,6 +231,18 @@ def test_the_lattice_costs_less_than_six_thousandths_of_delta(k, questions, spre
     assert told.lower <= found <= told.upper * 1.006
 
 
+@pytest.mark.parametrize(
+    ("questions", "spread", "centre", "budget", "times"), [(32, 3.069, 17, 1.0, 2.41), (12, 1.884, 12, 0.5, 14.0)]
+)
+def test_a_coarse_lattice_costs_as_many_times_delta_as_the_page_says(questions, spread, centre, budget, times):
+    """Laws that a collection's search finds at promise 4: coarse lattices cost more than fine ones, and are covered."""
+    dummies, family = sdp.NormalDummies(5, spread, centre), sdp.RandomizedResponse(5)
+    told = sdp.compose_floors([sdp.floor_profile(family, budget, dummies)] * questions).delta(4.0)
+    word = int(family.keep_thresholds(budget))
+    found = float(lattice_floor([dummies] * questions, [word] * questions).delta_rational(4.0))
+    assert 0.99 * times * told.upper < found < times * told.upper
+
+
 def test_weights_that_are_nearly_normal_are_certified_as_they_are_and_others_not_at_all():
     bent = tuple(int(weight * (1 + (t % 3) * 1e-5)) for t, weight in enumerate(normal_side(3.0, 12)))
     for k in (2, 3, 4):

@@ -139,6 +139,6 @@ def test_links_of_another_task_are_refused(task):
     link = f"https://example.org/t/{task.id}#{'A' * 22}"
     assert links_of_csv(f"\ufeffwho,link\r\nA,{link}\r\n", task) == [link]
     other = f"https://example.org/t/{posted().id}#{'A' * 22}"
-    for text in ("number\n1\n", "link\n", f"link\n{other}\n", f"link\n{link[:-23]}\n"):
+    for text in ("link\n" + "x" * 200_000, "number\n1\n", "link\n", f"link\n{other}\n", f"link\n{link[:-23]}\n"):
         with pytest.raises(InvalidInput, match=r"link"):
             links_of_csv(text, task)

@@ -85,6 +85,9 @@ HEAD = "variable,category,people\n"
         ("variable,category,share\nside,north,0.5\nside,south,0.4\n", "add up to 0.9, not to 1"),
         ("side,people\nnorth,5\n", "need the columns"),
         (HEAD, "no line"),
+        (HEAD + "side," + "x" * 200_000 + ",5\n", "no CSV table .field larger than field limit"),
+        (HEAD + 'side,"no\nrth",5\n', "a name of several lines"),
+        ('variable,"category,people\nside,north,5\n', "need the columns"),
     ],
 )
 def test_bad_margins_are_one_clear_line(text, message):

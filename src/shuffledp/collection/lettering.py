@@ -6,9 +6,7 @@ tells nobody: whoever prints letters for the unused codes alone, and knows whose
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import re
 from collections.abc import Sequence
 from importlib.resources import files
@@ -21,6 +19,7 @@ from shuffledp.collection.fields import write_time
 from shuffledp.collection.promise import in_language
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.whole_files import csv_table
 
 LANGUAGES = ("en", "de", "fr")
 LONGEST_TEMPLATE = 1 << 20
@@ -150,10 +149,10 @@ def links_of_csv(text: str, task: PostedTask) -> list[str]:
     InvalidInput
         If there is no column ``link``, or a link has no code or leads to another task.
     """
-    rows = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
-    if "link" not in (rows.fieldnames or ()):
+    names, rows = csv_table(text, "the links")
+    if "link" not in names:
         raise InvalidInput("the file of links has no column named link; take the one that task codes --links wrote")
-    found = [str(row["link"] or "") for row in rows]
+    found = [row["link"] for row in rows]
     for link in found:
         page, code = urldefrag(link)
         if not code or ("/t/" in page and not page.endswith(f"/t/{task.id}")):

@@ -23,8 +23,6 @@ which is noise and sampling together; without noise it is (diag(f) - f f')/n.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -35,6 +33,7 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import ndtri
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.estimate import around, chance_of_a_miss
+from shuffledp.whole_files import csv_table
 
 ADD_UP = 1e-6
 """Tolerance, for rounding, on the sum of the shares in a file."""
@@ -85,21 +84,26 @@ class Margins:
         (0.6, 1000)
         """
         try:
-            text = data.decode("utf-8-sig")
+            text = data.decode()
         except UnicodeDecodeError:
             raise InvalidInput("the margins are not a UTF-8 text; save the table as CSV UTF-8") from None
-        rows = csv.DictReader(io.StringIO(text, newline=""))
-        names = [name.strip() for name in rows.fieldnames or ()]
+        header, rows = csv_table(text, "the margins")
+        names = [name.strip() for name in header]
         what = "people" if "people" in names else "share"
         if sorted(names) != sorted(("variable", "category", what)):
             raise InvalidInput(
-                f"the margins need the columns variable, category, and people or share; got {', '.join(names)[:80]}"
+                f"the margins need the columns variable, category, and people or share; got {shown(', '.join(names))}"
             )
         amounts: dict[str, dict[str, float]] = {}
         for line, row in enumerate(rows, start=2):
             variable, category, amount = ((row.get(name) or "").strip() for name in ("variable", "category", what))
             if not variable or not category or category in amounts.setdefault(variable, {}):
                 raise InvalidInput(f"line {line} of the margins names no category, or one twice: {shown(category)}")
+            if len(f"{variable} {category}".splitlines()) > 1:
+                raise InvalidInput(
+                    f"line {line} of the margins has a name of several lines: {shown(f'{variable} {category}')}; write "
+                    "it on one"
+                )
             amounts[variable][category] = _amount(amount, what, f"line {line} of the margins")
         if not amounts:
             raise InvalidInput("the margins have no line; give each category of each variable one")
