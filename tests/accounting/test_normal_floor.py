@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import defaultdict
 from fractions import Fraction
@@ -12,6 +13,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.accounting import NormalFloor
+from shuffledp.accounting.theorems.floor import normal
 from shuffledp.ball import below_of
 from shuffledp.dummies import WHOLE, StatedCells, normal_side
 from shuffledp.numerics.floats import UNBOUNDED
@@ -253,6 +255,45 @@ def test_weights_that_are_nearly_normal_are_certified_as_they_are_and_others_not
         for other in (tuple(range(40, 0, -1)), tuple((1 << 60) >> t for t in range(12)), (5, 5, 5, 1)):
             with pytest.raises(sdp.InvalidInput, match="not nearly those of a normal law"):
                 NormalFloor((StatedCells(k, other),), (WHOLE,), 1, UNBOUNDED).delta_rational(1.0)
+
+
+MANY_SIZES = [StatedCells(k, normal_side(14.0, 80)[: 66 + k % 3 * 7]) for k in range(3, 35)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "kept", "digest"),
+    [(MANY_SIZES, [WHOLE * 9 // 10 - place for place in range(32)], "b926057bb6689f87"),
+     ([StatedCells(k, normal_side(60.0, 300)) for k in (2, 24, 64)], [WHOLE, WHOLE // 3, WHOLE // 2],
+      "6f15108b0a121711"),
+     ([StatedCells(5, normal_side(8.0, 48))] * 7, [WHOLE] * 7, "4c79c82c0b48e108"),
+     ([StatedCells(4, (1 << 40,) * 20)], [WHOLE], "dba7a6acea97ae27")],
+    ids=["thirty-two sizes", "wide", "equal ones", "flat"],
+)  # fmt: skip
+def test_the_law_of_losses_is_frozen(columns, kept, digest):
+    """Digests of the whole numbers as every product of long numbers gave them: what is quicker must not differ."""
+    law = NormalFloor(tuple(columns), tuple(kept), 1, UNBOUNDED).losses
+    assert hashlib.sha256(repr((law.start, law.chances, law.infinite)).encode()).hexdigest()[:16] == digest
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 9), (40, 7), (512, 511), (512, 512), (513, 600)])
+@pytest.mark.parametrize("weights", ["largest", "digits that carry", "drawn"])
+def test_products_of_palindromes_are_those_of_school(sizes, weights):
+    """Up to 1,024 coefficients by doubles, beyond by long numbers: in part, to the end and beyond it."""
+    draw = np.random.default_rng(26)
+    kinds = {"largest": lambda: WHOLE - 1, "digits that carry": lambda: 1 << 63 | 1 << 43 | 1 << 21,
+             "drawn": lambda: int(draw.integers(WHOLE, dtype=np.uint64))}  # fmt: skip
+    one, two = ((*half[:0:-1], *half) for half in ([kinds[weights]() for _ in range(size)] for size in sizes))
+    end = sum(sizes) - 2
+
+    def at(t: int) -> int:
+        places = range(max(end + t - len(two) + 1, 0), min(end + t + 1, len(one)))
+        return sum(one[place] * two[end + t - place] for place in places)
+
+    for reach in (0, end // 3, end, end + 3):
+        found = normal._upper_half(one, two, reach)
+        assert len(found) == reach + 1
+        for t in {0, 1, reach // 2, reach - 1, reach} & set(range(reach + 1)):
+            assert found[t] == at(t)
 
 
 def exact_of_sides(k: int, side: tuple[int, ...], epsilon: float) -> float:

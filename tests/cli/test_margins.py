@@ -53,6 +53,77 @@ def test_margins_that_do_not_fit_are_refused_before_anything_is_read(votes, run,
     assert found.err.count("\n") == 1
 
 
+TWO = ("--by", "side,age", "--epsilon0", "8", "--delta", "1e-6", "--simulation-seed", "1")
+
+
+@pytest.fixture
+def pairs(votes):
+    """Of the old in the north 160 of 200 say yes, of the young 40 of 100; in the south 5 of 50 and 5 of 50."""
+    groups = (("yes,north,old", 160), ("no,north,old", 40), ("yes,north,young", 40), ("no,north,young", 60),
+              ("yes,south,old", 5), ("no,south,old", 45), ("yes,south,young", 5), ("no,south,young", 45))  # fmt: skip
+    rows = "".join(f"{line},{20 + place % 40}\n" for line, many in groups for place in range(many))
+    (votes / "votes.csv").write_text(f"vote,side,age,hours\n{rows}", encoding="utf-8")
+    text = HEAD + "side,north,400\nside,south,1200\nage,old,800\nage,young,800\n"
+    (votes / "margins.csv").write_text(text, encoding="utf-8")
+    return votes
+
+
+def test_groups_by_two_columns_are_those_of_the_margins_and_raked(pairs, run):
+    asked = (*ASK[:6], *TWO, "--margins", "margins.csv")
+    told = json.loads(run(*asked, "--json").out)
+    assert [group["group"] for group in told["groups"]] == [
+        "north / old", "north / young", "south / old", "south / young"]  # fmt: skip
+    # (200, 100, 50, 50) raked to (.25, .75) and (.5, .5), whose odds ratio stays 2: .1464, .1036, .3536, .3964
+    expected = 0.1464 * 0.8 + 0.1036 * 0.4 + 0.3536 * 0.1 + 0.3964 * 0.1
+    assert told["weighted"]["estimates"][0]["frequency"] == pytest.approx(expected, abs=0.02)
+    assert told["weighted"]["missing"] == 1200
+    shown = " ".join(run(*asked, "--report", "votes.html").out.split())
+    assert "All groups of side,age, weighted to the margins" in shown
+    named = ("--groups", "north / old,north / young,south / old,south / young")
+    assert json.loads(run(*asked, *named, "--json").out) == told
+
+
+def test_release_weights_every_question(pairs, run):
+    ask = ("release", "votes.csv", "--ask", "frequency vote yes,no", "--ask", "mean hours 0 80", *TWO)
+    alone = json.loads(run(*ASK[:6], *TWO, "--margins", "margins.csv", "--json").out)["weighted"]
+    asked = (*ask, "--margins", "margins.csv", "--report", "votes.html", "--board", "board.html")
+    told = json.loads(run(*asked, "--json").out)
+    first, second = told["releases"]
+    assert (first["column"], first["by"], first["weighted"]["missing"]) == ("vote", "side,age", 1200)
+    assert first["weighted"]["estimates"][0]["frequency"] == pytest.approx(alone["estimates"][0]["frequency"], abs=0.03)
+    assert second["weighted"]["estimates"][0]["estimate"] == pytest.approx(38.0, abs=6.0)
+    assert told["together"]["epsilon"]["upper"] > first["guarantee"]["epsilon"]["upper"]
+    shown = run(*asked).out
+    page = (pairs / "votes.html").read_text(encoding="utf-8")
+    for text in (" ".join(shown.split()), " ".join(page.split())):
+        assert "1,200 of 1,600 people did not answer" in text
+        assert "the number of the group north / old" in text
+    assert page.count("<h2>All groups: ") == 2
+    assert "weighted" not in json.loads(run(*ask, "--groups", "north / old,north / young,south / old,south / young",
+                                            "--json").out)["releases"][0]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("side,north,400\nside,south,1200\n", "lack the variable 'age'"),
+        ("side,north,400\nside,south,1200\nage,old,800\nage,young,700\n", "do not add up: side has 1600 and age"),
+        ("side,north,400\nside,south,1200\nage,old,1600\nage,young,0\n", "An empty category cannot be weighted"),
+        ("side,north,400\nside,south,1200\nage,old,800\nage,young,700\nage,mid,100\n", "nobody is in the group"),
+        ("side,north,299\nside,south,1200\nage,old,800\nage,young,699\n", "300 people of side 'north' answered"),
+    ],
+)
+def test_margins_of_two_columns_that_do_not_fit_draw_nothing(pairs, run, lines, message):
+    (pairs / "margins.csv").write_text(HEAD + lines, encoding="utf-8")
+    found = run(
+        "release", "votes.csv", "--ask", "mean hours 0 80", *TWO, "--margins", "margins.csv", "--report", "r.html"
+    )
+    assert (found.status, found.out) == (2, "")
+    assert message in found.err
+    assert found.err.count("\n") == 1
+    assert not (pairs / "r.html").exists()
+
+
 def test_margins_need_groups(votes, run):
     (votes / "margins.csv").write_text(HEAD + "side,north,400\nside,south,9\n", encoding="utf-8")
     found = run(*ASK[:12], "--margins", "margins.csv")

@@ -47,6 +47,8 @@ SURVEYS = {
     "options": (ASKED + f"options = {names(33)}\n", "options must be at most 32; got 33", "ask two questions"),
     "words": (ASKED + f"words = {names(1001)}\n", "words must be at most 1,000; got 1,001", "rare ones together"),
     "equal words": (ASKED + 'words = ["Bonn", "Essen", "bonn "]\n', "'Bonn' and 'bonn '", "write each once"),
+    "equal choices": (ASKED + 'choices = ["a", "a"]\n', "read the same", "write each once"),
+    "equal options": (ASKED + 'options = ["a", "b", "a"]\n', "read the same", "write each once"),
     "equal rows": (ASKED + 'rows = ["a", "a"]\ncolumns = ["b", "c"]\n', "two rows read the same", "write each once"),
     "unknown words": (ASKED + "free_text = true\n", "nobody can add dummies", "up to 1,000 known words as words"),
     "wanted": ("wanted = 0.1\n" + FIVE, "cannot be had", "It takes [0-9,]+ people"),
@@ -74,6 +76,7 @@ HEAD = "variable,category,people\n"
 MARGINS = {
     "not adding up": ("age,row 1,30\nage,row 2,70\nx,column 1,9\nx,column 2,9\n", "do not add up.*the same people"),
     "an empty cell": ("age,row 1,300\nage,row 2,0\n", "at least 1; got '0'.*put it together"),
+    "a blank cell": ("age,row 1,300\nage,row 2,\n", "at least 1; got ''.*put it together"),
     "negative": ("age,row 1,300\nage,row 2,-5\n", "at least 1; got '-5'"),
     "nan": ("age,row 1,300\nage,row 2,nan\n", "at least 1; got 'nan'"),
     "nothing": ("", "no line; give each category"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shuffledp import release_by
+from shuffledp import Ask, JointByGroup, People, Terms, release, release_by
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
+from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.mean import Mean
 from shuffledp.questions.variance import Variance
-from shuffledp.releases.margins import Margins, covariance_of_shares, post_stratified, raked
+from shuffledp.records.people import Groups
+from shuffledp.releases.margins import Margins, covariance_of_shares, group_weights, raked, weighted_groups
 
 SIDE, AGE = np.repeat([0, 1], 6), np.tile(np.repeat([0, 1, 2], 2), 2)  # two sides, three ages, two answers: 12 cells
 CELLS = np.array([8, 6, 9, 12, 5, 10, 10, 4, 6, 8, 12, 10]) / 100.0
@@ -65,9 +67,9 @@ def test_the_variance_is_that_of_simulations(variables):
 def test_known_groups_are_weighted_and_those_missing_counted():
     cov = covariance_of_shares((100,), (1.0,), (0.0,), np.array([0.5, 0.5]))
     assert cov[0, 0] == pytest.approx(0.25 / 100)
-    found = post_stratified(
-        [np.array([0.5, 0.5]), np.array([0.2, 0.8])], [np.diag(cov)] * 2, [100, 50], np.array([0.25, 0.75]), 400
-    )
+    known = Margins({"side": {"north": 0.25, "south": 0.75}}, 400)
+    weights = group_weights(known, Groups("side", ("north", "south")), [100, 50])
+    found = weighted_groups([np.array([0.5, 0.5]), np.array([0.2, 0.8])], [np.diag(cov)] * 2, weights)
     assert found.value == pytest.approx([0.275, 0.725])
     assert found.standard_error[0] == pytest.approx(0.05 * np.hypot(0.25, 0.75))
     assert found.missing == 250
@@ -107,7 +109,7 @@ def test_margins_fit_what_was_asked():
         with pytest.raises(InvalidInput, match=message):
             known.of(variable, categories)
     with pytest.raises(InvalidInput, match="1001 people answered"):
-        post_stratified([np.ones(1)], [np.ones(1)], [1001], np.ones(1), 1000)
+        raked(np.ones(1), np.ones((1, 1)), [np.zeros(1, dtype=int)], [np.ones(1)], 1001, 1000)
     with pytest.raises(InvalidInput, match="category 2 of variable 1 has no answers"):
         raked(np.array([0.9, -0.1]), np.eye(2), [np.array([0, 1])], [np.array([0.5, 0.5])], 10)
 
@@ -143,6 +145,90 @@ def test_a_mean_is_weighted_with_noise_and_sampling(mechanism):
         else:
             total += weight**2 * (100.0 * sampled.var() + noise)
     assert float(weighted.variance) == pytest.approx(total, rel=0.05)
+
+
+CROSSED = {"side": {"north": 0.3, "south": 0.7}, "age": {"old": 0.5, "mid": 0.3, "young": 0.2}}
+PEOPLE = np.array([480, 240, 80, 240, 480, 480])  # of the pairs of `CROSSED`, in order
+CHANCE = np.array([0.95, 0.5, 0.05, 0.05, 0.5, 0.95])  # what age says hangs on the side, so sizes of pairs matter
+
+
+def test_groups_by_two_columns_are_raked_with_the_variance_of_simulations():
+    """6,000 samples of people, of whom the margins alone are known, with randomized response: within 5 %.
+
+    The variance of so many draws is off by 1.8 %. A part of it comes from the sizes of groups, so that weights taken
+    as fixed would fail.
+    """
+    known, n, budget = Margins(CROSSED, 40_000), int(PEOPLE.sum()), 3.0
+    names = known.crossed(["side", "age"])
+    groups, kept = Groups("side,age", names), np.tanh(budget / 2)
+    side, age = (np.repeat([name.split(" / ")[part] for name in names], PEOPLE) for part in (0, 1))
+    votes = np.concatenate([np.arange(n_) < round(p * n_) for n_, p in zip(PEOPLE, CHANCE, strict=True)])
+    found = release_by(
+        Frequency(["yes", "no"]), {"side": side, "age": age, "vote": np.where(votes, "yes", "no")}, by="side,age",
+        groups=names, value="vote", budgets=budget, seen="reports", delta=1e-6, random=simulation_random(3),
+        margins=known,
+    )  # fmt: skip
+    assert [release.n for release in found.releases.values()] == PEOPLE.tolist()
+    weighted = found.weighted(known)
+    assert (weighted.answered, weighted.missing) == (n, 40_000 - n)
+
+    rng, none = np.random.default_rng(26), [np.zeros(2)] * 6
+    drawn, fixed = [], group_weights(known, groups, PEOPLE.tolist()).value
+    for sizes in rng.multinomial(n, PEOPLE / n, size=6000):
+        ones = rng.binomial(sizes, 0.5 + kept * (CHANCE - 0.5)) / sizes
+        yes = 0.5 + (ones - 0.5) / kept
+        raked_now = weighted_groups(np.stack((yes, 1.0 - yes), axis=1), none, group_weights(known, groups, sizes))
+        drawn.append([*raked_now.value, fixed @ yes])
+    spread = np.array(drawn).var(axis=0)
+    assert weighted.variance == pytest.approx(spread[:2], rel=0.05)
+    assert weighted.value[0] == pytest.approx(fixed @ CHANCE, abs=4.0 * weighted.standard_error[0])
+    assert spread[2] < 0.85 * weighted.variance[0]
+
+
+@pytest.mark.parametrize(
+    ("by", "groups", "message"),
+    [
+        ("side,age", ["north / old", "south"], "one word a column, as in side / age; got 'south'"),
+        ("side,age", ["north / old", "south / "], "one word a column"),
+        ("side,side", ["north / old"], "up to 4 different ones"),
+        ("side,", ["north / old"], "up to 4 different ones"),
+        ("side,age", ["north / old", "south / old"], "age in row 2 is .*none of the groups"),
+        ("side,age", ["north / old", "south / young"], "side,age in row 2 is .*none of the groups"),
+        ("side,age", ["north / old", "north / young", "south / old", "south / young"], "nobody is in .*south / young"),
+    ],
+)
+def test_groups_by_two_columns_that_do_not_fit_are_refused_in_one_line(by, groups, message):
+    people = {"side": ["north", "north", "south"] * 4, "age": ["old", "young", "old"] * 4, "x": [1.0, 2.0, 3.0] * 4}
+    with pytest.raises(InvalidInput, match=message) as refused:
+        release_by(Mean(0, 9), people, by=by, groups=groups, value="x", budgets=1.0, seen="reports", delta=1e-6)
+    assert "\n" not in str(refused.value)
+
+
+def test_margins_that_no_weights_lead_to_draw_nothing():
+    """Nobody old in the south and nobody young in the north: both shares cannot differ."""
+    people = {"side": ["north", "south"] * 50, "age": ["old", "young"] * 50, "x": [1.0, 2.0] * 50}
+    with pytest.raises(InvalidInput, match="no weights lead to these margins"):
+        release_by(
+            Mean(0, 9), people, by="side,age", groups=["north / old", "south / young"], value="x", budgets=1.0,
+            seen="reports", delta=1e-6,
+            margins=Margins({"side": {"north": 0.5, "south": 0.5}, "age": {"old": 0.4, "young": 0.6}}),
+        )  # fmt: skip
+
+
+def test_several_questions_of_groups_are_weighted_too():
+    people = {"side": ["north", "south"] * 200, "age": ["old"] * 100 + ["young"] * 300, "x": [1.0] * 400,
+              "vote": ["yes", "no", "no", "no"] * 100}  # fmt: skip
+    known = Margins({"side": {"north": 0.25, "south": 0.75}, "age": {"old": 0.5, "young": 0.5}})
+    found = release(
+        [Ask(Mean(0, 9), "x"), Ask(Frequency(["yes", "no"]), "vote")],
+        People(people, budgets=8.0, by="side,age", groups=known.crossed(["side", "age"])),
+        Terms(seen="reports", delta=1e-6, random=simulation_random(5), margins=known),
+    )
+    assert isinstance(found, JointByGroup)
+    mean, vote = (each.weighted(known) for each in found.questions)
+    assert float(mean.value) == pytest.approx(1.0, abs=4 * float(mean.standard_error))
+    assert vote.value[0] == pytest.approx(0.25 * 0.5, abs=0.06)
+    assert found.epsilon == found.releases[found.worst].epsilon
 
 
 def test_what_has_no_share_and_no_mean_is_not_weighted():

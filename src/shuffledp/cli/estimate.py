@@ -20,12 +20,13 @@ from shuffledp.numerics.randomness import choose_random
 from shuffledp.progress import Progress
 from shuffledp.questions.question import question_type, read_groups
 from shuffledp.records.people import RowBudgets
-from shuffledp.releases.release import GroupedRelease, JointRelease, Release
+from shuffledp.releases.margins import Margins
+from shuffledp.releases.release import GroupedRelease, JointByGroup, JointRelease, Release
 from shuffledp.releases.run import release
 from shuffledp.releases.terms import Ask, People, Terms
 from shuffledp.report.answer import Answer, title_of
 from shuffledp.report.terminal import Shown, print_grouped, print_release, print_weighted
-from shuffledp.report.to_json import dumps, release_to_json
+from shuffledp.report.to_json import dumps, grouped_to_json, release_to_json, weighted_to_json
 from shuffledp.report.wording import down, near, probability, unshuffled, up
 from shuffledp.setting import Guarantee
 from shuffledp.shell.estimate_options import typed_name
@@ -35,8 +36,6 @@ from shuffledp.whole_files import read_bytes
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from shuffledp.releases.margins import Margins
 
 Typed = Mapping[str, Any]
 """The options as typed, by their Python names."""
@@ -79,11 +78,15 @@ def read_ask(name: str, typed: Typed) -> Ask:
     return read(Ask, typed, question=question_type(name).typed(said), value=value)
 
 
-def read_people(typed: Typed) -> People:
-    """Return the table and the owners of its rows from the typed options."""
+def read_people(typed: Typed, margins: Margins | None = None) -> People:
+    """Return the table and the owners of its rows; margins name the groups where --groups does not."""
     besides: dict[str, Any] = {"consent": None, "missing_budget": None}  # they are in the budgets
     besides["where"] = parse_where(tuple(typed["where"] or ()))
-    if typed.get("by") is not None or typed.get("groups") is not None:
+    if margins is not None and typed["groups"] is None:
+        from shuffledp.records.people import columns_of
+
+        besides["groups"] = margins.crossed(columns_of(typed["by"]))
+    elif typed.get("by") is not None or typed.get("groups") is not None:
         besides["groups"] = parse_groups(typed["by"], typed["groups"])[1]
     return read(
         People, typed, data=typed["table"], budgets=parse_budgets(typed), table_options=table_options(typed), **besides
@@ -114,7 +117,8 @@ def run(name: str, typed: Typed) -> None:
         bounds=typed["verbose"] or typed["bounds"] is not None,
         counts=typed.get("counts", False),
     )
-    ask, people, margins = read_ask(name, typed), read_people(typed), _margins(typed)
+    ask, margins = read_ask(name, typed), read_margins(typed)
+    people = read_people(typed, margins)
     with outputs({"--report": typed["report"], "--csv": typed["csv"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
             found = release(ask, people, read_terms(typed, progress, margins))
@@ -124,19 +128,23 @@ def run(name: str, typed: Typed) -> None:
         files.show(lambda: show(typed, found, besides, files.written, margins))
 
 
-def _margins(typed: Typed) -> Margins | None:
+def read_margins(typed: Typed) -> Margins | None:
     """Return the margins of --margins, read before any budget is spent; they must name the groups."""
     path = typed.get("margins")
     if path is None:
         return None
-    if typed["by"] is None or typed["groups"] is None:
-        raise InvalidInput("--margins weights public groups, so it needs --by COLUMN and --groups A,B,C")
+    if typed["by"] is None:
+        raise InvalidInput("--margins weights public groups, so it needs --by COLUMN, or several with a comma between")
+    from shuffledp.records.people import Groups, columns_of
     from shuffledp.releases.margins import LONGEST, Margins
     from shuffledp.whole_files import read_bytes
 
-    by, groups = parse_groups(typed["by"], typed["groups"])
     margins = Margins.parse(read_bytes(path, "the margins", LONGEST))
-    margins.of(by, groups)
+    columns = columns_of(typed["by"])
+    names = margins.crossed(columns) if typed["groups"] is None else read_groups(typed["groups"])
+    groups = Groups(typed["by"], names)
+    for column, words in zip(columns, groups.words, strict=True):
+        margins.of(column, [str(word) for word in dict.fromkeys(words)])
     return margins
 
 
@@ -153,6 +161,11 @@ def _with_projected(found: Release | GroupedRelease, besides: Shown) -> pl.DataF
 def _completed(found: Release | GroupedRelease, published: bool) -> Release | GroupedRelease:
     if isinstance(found, Release):
         return completed(found, published=published)
+    return completed_groups(found, published=published)
+
+
+def completed_groups(found: GroupedRelease, *, published: bool) -> GroupedRelease:
+    """Add every published bound to the evidence of every group; see `completed`."""
     return GroupedRelease(
         found.by, {name: completed(each, published=published) for name, each in found.releases.items()}
     )
@@ -327,7 +340,7 @@ def parse_groups(by: str | None, text: str | None) -> tuple[str, tuple[str, ...]
     if text is None:
         raise InvalidInput(
             "--by needs the names of all groups, known beforehand: write --groups A,B,C or name a text file with one "
-            "per line"
+            "per line (--margins names them too)"
         )
     return by, read_groups(text)
 
@@ -364,14 +377,19 @@ def run_together(typed: Typed) -> None:
     asked += [parse_ask(text) for text in typed["ask"] or ()]
     if not asked:
         raise InvalidInput("there is no question; name a file with --questions, or ask with --ask")
-    people = read_people(typed)
+    margins = read_margins(typed)
+    people = read_people(typed, margins)
     with outputs({"--report": typed["report"], "--board": typed["board"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
-            found = release(asked, people, read_terms(typed, progress))
-        assert isinstance(found, JointRelease)
-        files.write("--report", lambda page: page.write(_joint_page(typed, asked, found)))
-        files.write("--board", lambda page: page.write(_board(typed, found)))
-        files.show(lambda: _show(typed, asked, found, files.written))
+            found = release(asked, people, read_terms(typed, progress, margins))
+        files.write("--report", lambda page: page.write(_joint_page(typed, asked, found, margins)))
+        files.write("--board", lambda page: page.write(_board(typed, _weakest(found))))
+        files.show(lambda: _show(typed, asked, found, margins, files.written))
+
+
+def _weakest(found: JointRelease | JointByGroup) -> JointRelease:
+    """Return what holds for everybody: of groups the answers of the one to which they cost most."""
+    return found.releases[found.worst] if isinstance(found, JointByGroup) else found
 
 
 def _board(typed: Typed, found: JointRelease) -> str:
@@ -463,59 +481,86 @@ def _first(text: Any) -> Any:
     return next(iter(text.values())) if isinstance(text, dict) and text else text  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
 
 
-def _together(found: JointRelease) -> str:
-    several = len(found.releases)
+def _together(found: JointRelease | JointByGroup) -> str:
+    joint = _weakest(found)
+    several = len(joint.releases)
     which = "The one answer" if several == 1 else f"All {several} answers together"
+    whose = f", the number of the group {found.worst}" if isinstance(found, JointByGroup) else ""
     return (
-        f"{which}: central epsilon at most {up(found.epsilon)} at delta = "
-        f"{probability(found.delta)}, certified before a record was read."
+        f"{which}: central epsilon at most {up(joint.epsilon)} at delta = "
+        f"{probability(joint.delta)}{whose}, certified before a record was read."
     )
 
 
-def _show(typed: Typed, asked: Sequence[Ask], found: JointRelease, written: Sequence[Path]) -> None:
+def _show(
+    typed: Typed,
+    asked: Sequence[Ask],
+    found: JointRelease | JointByGroup,
+    margins: Margins | None,
+    written: Sequence[Path],
+) -> None:
+    joint = _weakest(found)
     if typed["json"]:
         together = {
-            "epsilon": {"upper": found.epsilon},
-            "delta": found.delta,
-            "levels": [{"epsilon0": level.epsilon0, "epsilon": {"upper": level.epsilon}} for level in found.levels],
+            "epsilon": {"upper": joint.epsilon},
+            "delta": joint.delta,
+            "levels": [{"epsilon0": level.epsilon0, "epsilon": {"upper": level.epsilon}} for level in joint.levels],
         }
-        listed = [
-            {"column": ask.value, **release_to_json(each)} for ask, each in zip(asked, found.releases, strict=True)
-        ]
-        print(dumps({"question": "release", "private": found.releases[0].private, "together": together,
-                     "releases": listed}))  # fmt: skip
+        print(dumps({"question": "release", "private": joint.releases[0].private, "together": together,
+                     "releases": _listed(asked, found, margins)}))  # fmt: skip
         return
     published = typed["bounds"] == "all"
-    shown_besides = Shown(
-        bounds=typed["verbose"] or typed["bounds"] is not None,
-        counts=typed["counts"],
-    )
+    besides = Shown(bounds=typed["verbose"] or typed["bounds"] is not None, counts=typed["counts"])
     out = console()
-    out.print(f"[bold]{_together(found)}[/]", highlight=False)
-    for level in found.levels if len(found.levels) > 1 else ():
+    out.print(f"[bold]{escape(_together(found))}[/]", highlight=False)
+    for level in joint.levels if len(joint.levels) > 1 else ():
         out.print(f"  people of budget {level.epsilon0:g}: at most {up(level.epsilon)}", highlight=False)
-    for ask, each in zip(asked, found.releases, strict=True):
+    for place, (ask, each) in enumerate(zip(asked, joint.releases, strict=True)):
         out.print()
         out.print(f"[bold]{escape(title_of(each, str(ask.value)))}[/]", highlight=False)
-        print_release(out, completed(each, published=published), shown_besides)
-    tell_local(typed, found.releases[0].guarantee)
+        if isinstance(found, JointByGroup):
+            grouped = found.questions[place]
+            print_grouped(out, completed_groups(grouped, published=published), besides)
+            if margins is not None:
+                print_weighted(out, grouped, margins)
+        else:
+            print_release(out, completed(each, published=published), besides)
+    tell_local(typed, joint.releases[0].guarantee)
     for path in written:
         out.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
 
-def _joint_page(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> str:
-    from shuffledp.report.answer import Answer
+def _listed(asked: Sequence[Ask], found: JointRelease | JointByGroup, margins: Margins | None) -> list[dict[str, Any]]:
+    """Return the object of each question."""
+    if isinstance(found, JointRelease):
+        return [{"column": ask.value, **release_to_json(each)} for ask, each in zip(asked, found.releases, strict=True)]
+    listed: list[dict[str, Any]] = []
+    for ask, grouped in zip(asked, found.questions, strict=True):
+        weighted = {} if margins is None else {"weighted": weighted_to_json(grouped, margins)}
+        listed.append({"column": ask.value, **grouped_to_json(grouped), **weighted})
+    return listed
+
+
+def _joint_page(typed: Typed, asked: Sequence[Ask], found: JointRelease | JointByGroup, margins: Margins | None) -> str:
+    from shuffledp.report.answer import Answer, grouped_parts
     from shuffledp.report.page import render
 
+    overview: list[Any] = []
+    told: list[tuple[str, Release]] = []
+    if isinstance(found, JointRelease):
+        told = [(title_of(each, str(ask.value)), each) for ask, each in zip(asked, found.releases, strict=True)]
+    else:
+        for ask, grouped in zip(asked, found.questions, strict=True):
+            weighted = None if margins is None else weighted_to_json(grouped, margins)
+            titles = {name: title_of(each, str(ask.value)) for name, each in grouped.releases.items()}
+            title = f"All groups: {next(iter(titles.values()))}"
+            overview += grouped_parts(grouped, weighted=weighted, title=title)["overview"]
+            told += [
+                (titles[name].replace("?", f", {found.by} {name}?"), each) for name, each in grouped.releases.items()
+            ]
     answers = [
-        Answer(
-            title_of(each, str(ask.value)),
-            each.guarantee,
-            each,
-            counts=typed["counts"],
-            profile=drawn_profile(each.guarantee),
-        )
-        for ask, each in zip(asked, found.releases, strict=True)
+        Answer(title, each.guarantee, each, counts=typed["counts"], profile=drawn_profile(each.guarantee))
+        for title, each in told
     ]
     return render(
         typed["title"] or "Private estimates",
@@ -523,4 +568,5 @@ def _joint_page(typed: Typed, asked: Sequence[Ask], found: JointRelease) -> str:
         command=COMMAND_LINE.get(),
         version=__version__,
         remark=_together(found),
+        overview=overview,
     )

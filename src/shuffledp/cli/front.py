@@ -260,7 +260,8 @@ TOGETHER: Mapping[str, tuple[Any, Any]] = {
     "table": (o.Table, NEEDED),
     "questions": (e.QuestionsFile, None),
     "ask": (e.AskText, None),
-    **{name: option for name, option in SHARED.items() if name not in ("missing_as", "csv", "by", "groups")},
+    **{name: option for name, option in SHARED.items() if name not in ("missing_as", "csv")},
+    **e.typed_options("margins"),
     **COUNTS,
     "board": (o.Board, None),
 }

@@ -82,7 +82,7 @@ def more_lines(question: Question, more: More) -> list[str]:
     apart = [
         f"{_first(question.choices[one])} and {_first(question.choices[two])}"
         for one, two, estimate in more.differences
-        if _excludes_zero(estimate, len(more.differences))
+        if excludes_zero(estimate, len(more.differences))
     ]
     if more.differences:
         told = ", ".join(apart) or "none"
@@ -183,10 +183,11 @@ def _number(estimate: Estimate, many: int = 1) -> dict[str, Any]:
         "standard_error": float(estimate.standard_error),
         "confidence_interval": [float(low), float(high)],
     }
-    return found if many == 1 else found | {"interval_together": [float(end) for end in _together(estimate, many)]}
+    return found if many == 1 else found | {"interval_together": [float(end) for end in together_of(estimate, many)]}
 
 
-def _together(estimate: Estimate, many: int) -> Any:
+def together_of(estimate: Estimate, many: int) -> Any:
+    """Return both ends of an interval that holds together with those of as many comparisons as there are."""
     return estimate.confidence_interval(1.0 - (1.0 - CONFIDENCE) / many)
 
 
@@ -194,8 +195,8 @@ def _groups(question: Question, more: More) -> str:
     """Return a sentence on which rows differ in the share of a column, and by how much."""
     told: list[str] = []
     for one, two, column, estimate in more.groups:
-        if _excludes_zero(estimate, len(more.groups)):
-            low, high = (points(float(end)) for end in _together(estimate, len(more.groups)))
+        if excludes_zero(estimate, len(more.groups)):
+            low, high = (points(float(end)) for end in together_of(estimate, len(more.groups)))
             names = (_first(question.columns[column]), _first(question.rows[one]), _first(question.rows[two]))
             told.append(f"{names[0]}: {names[1]} less {names[2]} {points(float(estimate.value))} ({low} to {high})")
     return (
@@ -221,8 +222,9 @@ def _margin(texts: tuple[Text, ...], estimate: Estimate) -> list[str]:
     return [f"{row.name} {share(row.value)} ({interval_words(row)})" for row in rows]
 
 
-def _excludes_zero(estimate: Estimate, many: int) -> bool:
-    low, high = _together(estimate, many)
+def excludes_zero(estimate: Estimate, many: int) -> bool:
+    """Tell whether a difference is sure, among so many comparisons."""
+    low, high = together_of(estimate, many)
     return float(low) > 0.0 or float(high) < 0.0
 
 

@@ -15,15 +15,18 @@ from typing import Any
 import numpy as np
 
 from shuffledp.collection.analyzer import Junk, Opened, by_level
-from shuffledp.collection.asked import Question
+from shuffledp.collection.asked import Question, Text
 from shuffledp.collection.estimates import FALSE_LEVELS, shift_of_levels
 from shuffledp.collection.fields import to_base64
+from shuffledp.collection.kinds import More
 from shuffledp.collection.kinds_view import (
     COVERS,
     TOGETHER,
     covers_line,
+    excludes_zero,
     more_lines,
     more_to_json,
+    together_of,
     weighted_lines,
     weighted_to_json,
 )
@@ -31,6 +34,7 @@ from shuffledp.collection.promise import crowd_tells, in_100, in_language, quote
 from shuffledp.collection.survey_page import LANGUAGES
 from shuffledp.collection.task import Draft
 from shuffledp.collection.verify import cannot_be_checked
+from shuffledp.collection.weights import WeightedTable
 from shuffledp.questions.view import CONFIDENCE
 from shuffledp.releases.release import Release
 from shuffledp.report import wording
@@ -114,18 +118,23 @@ def results_in_words(opened: Opened) -> list[dict[str, Any]]:
 
 def _in(opened: Opened, language: str) -> dict[str, Any]:
     draft, words = opened.batch.task.draft, _words(language)
-    people = f"{opened.batch.manifest.n:,}".replace(",", "," if language == "en" else "\N{NARROW NO-BREAK SPACE}")
     return {
         "language": language,
         "name": words["name"],
         "title": in_language(draft.title, language),
-        "people": words["resultFrom"].format(count=people),
+        "people": words["resultFrom"].format(count=_grouped(opened.batch.manifest.n, language)),
         "questions": [
             {
                 "text": in_language(question.text, language),
-                "lines": _lines(question, release, more.present, words, language),
+                "lines": [
+                    *_lines(question, release, more.present, words, language),
+                    *_compared(question, more, words, language),
+                    *_weighted(question, weighted, words, language),
+                ],
             }
-            for question, release, more in zip(draft.questions, opened.releases, opened.more, strict=True)
+            for question, release, more, weighted in zip(
+                draft.questions, opened.releases, opened.more, opened.weighted, strict=True
+            )
         ],
         "sure": words["resultSure"].format(confidence=round(100 * CONFIDENCE)),
         "kept": words["resultKept" if opened.promise_kept else "resultNotKept"],
@@ -148,6 +157,60 @@ def _lines(
     return [
         f"{in_language(question.choices[place], language)}: {_share(words, shares[place].tolist())}" for place in listed
     ]
+
+
+def _compared(question: Question, more: More, words: dict[str, str], language: str) -> list[str]:
+    """Say which answers differ, and which rows of a table, all comparisons together, as the survey page does."""
+
+    def points(value: float) -> str:
+        found = f"{100 * value:.1f}"
+        return found if language == "en" else found.replace(".", ",")
+
+    def told(key: str, count: int, pairs: list[str]) -> list[str]:
+        return [words[key].format(count=count, pairs="; ".join(pairs) or words["resultNone"])] if count else []
+
+    answers = [
+        words["resultPair"].format(**_of_two(question.choices, one, two, language))
+        for one, two, estimate in more.differences
+        if excludes_zero(estimate, len(more.differences))
+    ]
+    rows: list[str] = []
+    for one, two, column, estimate in more.groups:
+        if excludes_zero(estimate, len(more.groups)):
+            low, high = (points(float(end)) for end in together_of(estimate, len(more.groups)))
+            answer, value = in_language(question.columns[column], language), points(float(estimate.value))
+            pair = _of_two(question.rows, one, two, language)
+            rows.append(words["resultLess"].format(answer=answer, value=value, low=low, high=high, **pair))
+    return told("resultDiffer", len(more.differences), answers) + told("resultGroups", len(more.groups), rows)
+
+
+def _of_two(texts: Sequence[Text], one: int, two: int, language: str) -> dict[str, str]:
+    return {"one": in_language(texts[one], language), "two": in_language(texts[two], language)}
+
+
+def _weighted(question: Question, weighted: WeightedTable | None, words: dict[str, str], language: str) -> list[str]:
+    """Say what a table led to public counts says of all people, and how many of them did not answer."""
+    if weighted is None:
+        return []
+    texts, found = question.choices, weighted.cells
+    if weighted.sums is not None:
+        texts, found = (question.rows if weighted.variables[0] is None else question.columns), weighted.sums
+    low, high = found.confidence_interval(CONFIDENCE, simultaneous=True)
+    shares = np.clip(np.column_stack((found.value, low, high)), 0.0, 1.0).tolist()
+    listed = [f"{in_language(text, language)}: {_share(words, each)}" for text, each in zip(texts, shares, strict=True)]
+    variables = ", ".join(name for name in weighted.variables if name is not None)
+    whom = words["resultWhom"]
+    if weighted.missing is not None and weighted.population is not None:
+        absent = {
+            "missing": _grouped(weighted.missing, language),
+            "population": _grouped(weighted.population, language),
+        }
+        whom = f"{words['resultMissing'].format(**absent)} {whom}"
+    return [f"{words['resultWeighted'].format(variables=variables)} {'; '.join(listed)}. {whom}"]
+
+
+def _grouped(count: int, language: str) -> str:
+    return f"{count:,}".replace(",", "," if language == "en" else "\N{NARROW NO-BREAK SPACE}")
 
 
 def _share(words: dict[str, str], numbers: list[float]) -> str:

@@ -158,6 +158,7 @@ def weigh(
     k = shares.value.size
     own, other = ([lead + (1.0 - s) / k for s in known.slopes for lead in (part * s,)] for part in (1.0, 0.0))
     one = Spread(cells.one_cell, 1.0)
+    unit = one.variance or 1.0  # without dummies their part is 0
     dummies = one.variance * k / (k - 1) * (np.eye(k) - np.full((k, k), 1.0 / k))
     both = covariance_of_shares(counts, own, other, project_to_simplex(shares.value), dummies)
     try:
@@ -177,7 +178,7 @@ def weigh(
                 step=most,
                 support=(0.0, 1.0),
                 uninformative=0,
-                added=Spread(one.chances, float(np.sqrt(max(each @ part.covariance @ each, 0.0) / one.variance))),
+                added=Spread(one.chances, float(np.sqrt(max(each @ part.covariance @ each, 0.0) / unit))),
             )
             for each in indicators
         ])  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +19,6 @@ from shuffledp.randomizers.vector import mix
 from shuffledp.records.columns import as_labels, check_different, known_codes
 from shuffledp.records.sources import Batch, Person, Source, as_in_table, in_order
 from shuffledp.tables.options import one_spelling
-
-if TYPE_CHECKING:
-    pass
 
 # A public grid that budgets are rounded down to, so that any number of different ones become a few thousand.
 #
@@ -269,18 +268,38 @@ class Groups:
     Parameters
     ----------
     column : str
-        The column with each row's group.
+        The column with each row's group; or several columns with a comma between them (quotes as in CSV), whose words
+        together are the group.
     names : tuple of hashable
-        Names of the groups, at least one, known beforehand.
+        Names of the groups, at least one, known beforehand; of several columns "word / word", one word a column.
 
     Raises
     ------
     InvalidInput
-        If there is none, a name is given twice, or there are more than 1,000.
+        If there is none, a name is given twice or has not one word a column, or there are more than 1,000.
     """
 
     column: str
     names: tuple[Hashable, ...]
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that `column` names."""
+        return columns_of(self.column)
+
+    @cached_property
+    def words(self) -> tuple[tuple[Hashable, ...], ...]:
+        """For each column the word of every group, in their order."""
+        if len(self.columns) == 1:
+            return (self.names,)
+        split = [tuple(str(name).split(CROSSED)) for name in self.names]
+        for name, parts in zip(self.names, split, strict=True):
+            if len(parts) != len(self.columns) or not all(parts):
+                raise InvalidInput(
+                    f"a group by {self.column} has one word a column, as in {CROSSED.join(self.columns)}; got "
+                    f"{shown(name)}"
+                )
+        return tuple(zip(*split, strict=True))
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.names) <= MOST_GROUPS or len(set(self.names)) < len(self.names):
@@ -289,6 +308,8 @@ class Groups:
                 f"{len(self.names)}, of which {len(set(self.names))} differ"
             )
         check_different(self.names, "group", "groups")
+        for words in self.words if len(self.columns) > 1 else ():
+            check_different(tuple(dict.fromkeys(words)), "group", "groups")
 
     @as_in_table
     def codes(self, batch: Batch) -> NDArray[np.int64]:
@@ -299,18 +320,55 @@ class Groups:
         InvalidInput
             If a row belongs to none of them.
         """
-        column = as_labels(batch.texts(self.column))
-        codes = known_codes(column, self.names)
-        if (codes >= 0).all():
-            return codes
-        row = int(np.argmin(codes))
-        word = one_spelling(column[row])
-        what = "is missing" if word is None else f"is {VALUE}, none of the groups"
+        whole, named = np.zeros(batch.rows, dtype=np.int64), np.zeros(len(self.names), dtype=np.int64)
+        for column, words in zip(self.columns, self.words, strict=True):
+            known = {word: place for place, word in enumerate(dict.fromkeys(words))}
+            labels = as_labels(batch.texts(column))
+            codes = known_codes(labels, tuple(known))
+            if not (codes >= 0).all():
+                row = int(np.argmin(codes))
+                self._refuse(batch.before + row, column, labels[row])
+            whole = whole * len(known) + codes
+            named = named * len(known) + np.array([known[word] for word in words])
+        order = np.argsort(named)
+        found = order[np.minimum(np.searchsorted(named, whole, sorter=order), order.size - 1)]
+        if not (named[found] == whole).all():  # each word is known, but not together
+            row = int(np.argmin(named[found] == whole))
+            parts = [str(one_spelling(as_labels(batch.texts(column))[row])) for column in self.columns]
+            self._refuse(batch.before + row, self.column, CROSSED.join(parts))
+        return found
+
+    def _refuse(self, row: int, column: str, label: Any) -> NoReturn:
+        what = "is missing" if one_spelling(label) is None else f"is {VALUE}, none of the groups"
         raise BadEntry(
-            f"{self.column} in row {batch.before + row + 1} {what}; a person's group is public: give every row one "
-            "of those that `groups` names, or name this one too",
-            column[row],
+            f"{column} in row {row + 1} {what}; a person's group is public: give every row one of those that `groups` "
+            "names, or name this one too",
+            label,
         )
+
+
+CROSSED = " / "
+"""Stands between the words of a group by several columns."""
+MOST_CROSSED = 4
+"""By so many columns groups are told apart at most: more would leave hardly anybody in one."""
+
+
+def columns_of(by: str) -> tuple[str, ...]:
+    """Return the columns that `by` names, with a comma between them (quotes as in CSV).
+
+    Raises
+    ------
+    InvalidInput
+        If a name is missing, or one is there twice.
+    """
+    if "," not in by:
+        return (by,)
+    names = tuple(name.strip() for name in next(csv.reader([by], skipinitialspace=True)))
+    if not all(names) or len(set(names)) < len(names) or len(names) > MOST_CROSSED:
+        raise InvalidInput(
+            f"`by` names a column, or up to {MOST_CROSSED} different ones with a comma between them; got {shown(by)}"
+        )
+    return names
 
 
 # Whose row is it: people with several rows are counted, and refused, grouped, or represented by one row each.
@@ -610,7 +668,7 @@ class Headcount:
     def told_by(self) -> tuple[str, ...]:
         """Names of the columns of words with each row's owner and group."""
         person, group = self.person, self.group
-        return (*((person.column,) if person else ()), *((group[0].column,) if group else ()))
+        return (*((person.column,) if person else ()), *(group[0].columns if group else ()))
 
     def used_of(self, batch: Batch) -> NDArray[np.bool_] | None:
         """Return which rows of a batch are used, shape (rows,); None: all of them."""

@@ -214,11 +214,11 @@ def count_groups(
     """
     owners = None if person is None else Owners(person, rule, random)
     told, missing = ((), ()) if person is None else ((person.column,), person.gaps)
-    texts = (*who.texts, groups.column, *told)
+    texts = (*who.texts, *groups.columns, *told)
     codes: list[NDArray[np.int64]] = []
     budgets: list[tuple[FloatArray, FloatArray]] = []
     # a missing group is refused here, with a line of its own
-    gaps = (*who.gaps, groups.column, *missing)
+    gaps = (*who.gaps, *groups.columns, *missing)
     for batch in explained(source.batches(numbers=who.numbers, texts=tuple(dict.fromkeys(texts)), gaps=gaps), who):
         shape = (batch.rows,)
         budgets.append((np.broadcast_to(who.epsilons(batch), shape), np.broadcast_to(who.deltas(batch), shape)))

@@ -266,7 +266,8 @@ def release_by(
     question, data, value, budgets
         As `Ask` and `People` define them.
     by : str
-        The column with each row's group. It must be public, and must not depend on the records.
+        The column with each row's group. It must be public, and must not depend on the records. Of several columns with
+        a comma between them each pair of words is a group, named "word / word" (`Margins.crossed` names all).
     groups : sequence of hashable
         The names of all groups, at least one, known beforehand. A row of none of them is an error, and so is a person
         with rows in several.

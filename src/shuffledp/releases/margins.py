@@ -1,7 +1,10 @@
 """Weighting: estimates for those who answered are adjusted to public margins of the population they represent.
 
-**Groups that are known** (`post_stratified`). Estimates f_s of public groups s, of which each is W_s of the population,
-give sum W_s f_s. Reports of different groups are independent, so the variances add up with W_s^2.
+**Groups that are known** (`weighted_groups`). Estimates f_s of public groups s, of which each is W_s of the population,
+give sum W_s f_s. Reports of different groups are independent, so the variances add up with W_s^2. By one column the W_s
+are public: post-stratification. By several columns only the shares of each column's categories are: the shares n_s/n of
+those who answered are raked to them. They are a sample too, of covariance (diag(p) - pp')/n, which (R) leads to the W_s
+and which adds sum_(s,t) f_s Cov(W)_st f_t to the variance.
 
 **Variables that were asked** (`raked`). Cells c of a table have estimated shares f_c; each variable j of the table puts
 a cell into one of its categories, and t_j holds the public shares of these. Raking (Deming and Stephan 1940) finds
@@ -24,7 +27,8 @@ which is noise and sampling together; without noise it is (diag(f) - f f')/n.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +37,7 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import ndtri
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.estimate import around, chance_of_a_miss
+from shuffledp.records.people import CROSSED, Groups
 from shuffledp.whole_files import csv_table
 
 ADD_UP = 1e-6
@@ -146,9 +151,7 @@ class Margins:
         InvalidInput
             If the variable or a category is missing, there are others, or more answered than there are people.
         """
-        if variable not in self.shares:
-            raise InvalidInput(f"the margins lack the variable {shown(variable)}; they have {', '.join(self.shares)}")
-        known = self.shares[variable]
+        known = self._known(variable)
         for category in categories:
             if category not in known:
                 raise InvalidInput(f"the margins of {variable} lack {shown(category)}; add its line, or leave it out")
@@ -162,6 +165,32 @@ class Margins:
             for category, people in zip(categories, answered, strict=False):
                 _enough(people, round(known[category] * self.people), f" of {variable} {shown(category)}")
         return np.array([known[category] for category in categories])
+
+    def crossed(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of all groups by some columns: each category of the one with each of the others.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Variables of the margins.
+
+        Raises
+        ------
+        InvalidInput
+            If the margins lack one of them.
+
+        Examples
+        --------
+        >>> known = Margins({"side": {"north": 0.6, "south": 0.4}, "age": {"old": 0.5, "young": 0.5}})
+        >>> known.crossed(["side", "age"])
+        ('north / old', 'north / young', 'south / old', 'south / young')
+        """
+        return tuple(CROSSED.join(words) for words in product(*(self._known(column) for column in columns)))
+
+    def _known(self, variable: str) -> Mapping[str, float]:
+        if variable not in self.shares:
+            raise InvalidInput(f"the margins lack the variable {shown(variable)}; they have {', '.join(self.shares)}")
+        return self.shares[variable]
 
     def check_people(self, answered: int) -> None:
         """Refuse if more people answered than the margins count.
@@ -258,37 +287,56 @@ def covariance_of_shares(
     return total / slope**2
 
 
-def post_stratified(
-    values: Sequence[FloatArray],
-    variances: Sequence[FloatArray],
-    answered: Sequence[int],
-    targets: FloatArray,
-    population: int | None = None,
-) -> Weighted:
+def weighted_groups(values: Sequence[FloatArray], variances: Sequence[FloatArray], weights: Weighted) -> Weighted:
     """Weight estimates of known groups by the groups' shares of the population.
 
     Parameters
     ----------
-    values : sequence of ndarray, shape (k,)
-        Shares estimated in each group.
-    variances : sequence of ndarray, shape (k,)
+    values : sequence of ndarray, shape (k,) or ()
+        Estimates in each group.
+    variances : sequence of ndarray, shape of values
         Variances of these estimates, noise and sampling together.
+    weights : Weighted
+        The groups' shares, from `group_weights`.
+    """
+    assert weights.covariance is not None
+    each, spread = np.array(values), np.array(variances)
+    lines = each.reshape(len(each), -1)
+    drawn = np.einsum("sk,st,tk->k", lines, weights.covariance, lines).reshape(each.shape[1:])
+    return replace(
+        weights,
+        value=np.tensordot(weights.value, each, 1),
+        variance=np.tensordot(weights.value**2, spread, 1) + drawn,
+        covariance=None,
+    )
+
+
+def group_weights(margins: Margins, groups: Groups, answered: Sequence[int]) -> Weighted:
+    """Return the groups' shares of the population: public ones by one column, raked ones by several.
+
+    Parameters
+    ----------
+    margins : Margins
+        Public shares of each column's words.
+    groups : Groups
+        Columns and names of the groups.
     answered : sequence of int
         Number of people of each group who answered.
-    targets : ndarray, shape (groups,)
-        Public shares of the groups.
-    population : int, optional
-        Number of people in all groups.
 
     Raises
     ------
     InvalidInput
-        If more people answered than there are.
+        If the margins do not fit the groups, more answered than there are people, or no weights lead to the margins.
     """
-    _enough(sum(answered), population)
-    value = sum(w * np.asarray(v) for w, v in zip(targets, values, strict=True))
-    variance = sum(w * w * np.asarray(v) for w, v in zip(targets, variances, strict=True))
-    return Weighted(np.asarray(value), np.asarray(variance), sum(answered), population)
+    which: list[NDArray[np.int64]] = []
+    public: list[FloatArray] = []
+    for column, words in zip(groups.columns, groups.words, strict=True):
+        places = {word: place for place, word in enumerate(dict.fromkeys(words))}
+        which.append(np.array([places[word] for word in words]))
+        people = np.bincount(which[-1], weights=answered).astype(int).tolist()
+        public.append(margins.of(column, [str(word) for word in places], people))
+    n, shares = sum(answered), np.array(answered) / sum(answered)
+    return raked(shares, covariance_of_shares((n,), (1.0,), (0.0,), shares), which, public, n, margins.people)
 
 
 def raked(
@@ -352,7 +400,7 @@ def raked(
             break
     else:
         raise InvalidInput(
-            "no weights lead to these margins: too many cells are at or below 0; put categories together"
+            "no weights lead to these margins: too many cells are empty, or below 0; put categories together"
         )
     value = f * weights
     indicators = np.concatenate(

@@ -616,12 +616,14 @@ class GroupedRelease(Told):
         return all(release.private for release in self.releases.values())
 
     def weighted(self, margins: Margins) -> Weighted:
-        """Return the groups' answers weighted by the groups' public shares of the population (post-stratification).
+        """Return the groups' answers weighted to public shares of the population.
+
+        By one column that is post-stratification, by several raking.
 
         Parameters
         ----------
         margins : Margins
-            Margins with the variable `by`, with exactly these groups.
+            Margins with the columns `by` as variables, and with the words of these groups and no others.
 
         Returns
         -------
@@ -640,11 +642,11 @@ class GroupedRelease(Told):
         sampling.
         """
         from shuffledp.records.people import Groups
-        from shuffledp.releases.margins import post_stratified
+        from shuffledp.releases.margins import weighted_groups
 
         first = next(iter(self.releases.values()))
         answered = [release.n for release in self.releases.values()]
-        shares = targets(margins, first.question, Groups(self.by, tuple(self.releases)), answered)
+        weights = group_shares(margins, first.question, Groups(self.by, tuple(self.releases)), answered)
         values: list[FloatArray] = []
         variances: list[FloatArray] = []
         for release in self.releases.values():
@@ -653,7 +655,7 @@ class GroupedRelease(Told):
             sampling = (inside - low) * (high - inside) / (release.n - 1.0) * (release.mechanism != "one-bit")
             values.append(np.asarray(release.estimate))
             variances.append(np.asarray(release.standard_error) ** 2 + sampling)
-        found = post_stratified(values, variances, answered, shares, margins.people)
+        found = weighted_groups(values, variances, weights)
         return replace(found, support=first.analysis.support)
 
     @overload
@@ -687,8 +689,8 @@ class GroupedRelease(Told):
         return handed_over(pl.concat(parts), kind)
 
 
-def targets(margins: Margins, question: Question, groups: Groups, answered: Sequence[int]) -> FloatArray:
-    """Return the groups' shares of the population, shape (groups,).
+def group_shares(margins: Margins, question: Question, groups: Groups, answered: Sequence[int]) -> Weighted:
+    """Return the groups' shares of the population, see `shuffledp.releases.margins.group_weights`.
 
     Parameters
     ----------
@@ -714,7 +716,9 @@ def targets(margins: Margins, question: Question, groups: Groups, answered: Sequ
     for name, people in zip(groups.names, answered, strict=True):
         if people < 2:
             raise InvalidInput(f"group {shown(name)} has one person, which says nothing of its spread; join groups")
-    return margins.of(groups.column, [str(name) for name in groups.names], answered)
+    from shuffledp.releases.margins import group_weights
+
+    return group_weights(margins, groups, answered)
 
 
 @dataclass(frozen=True, repr=False)
@@ -763,9 +767,20 @@ class JointByGroup(Told):
     releases: Mapping[Hashable, JointRelease]
 
     @property
+    def questions(self) -> tuple[GroupedRelease, ...]:
+        """The answers of all groups, one a question."""
+        each = zip(*(joint.releases for joint in self.releases.values()), strict=True)
+        return tuple(GroupedRelease(self.by, dict(zip(self.releases, answers, strict=True))) for answers in each)
+
+    @property
+    def worst(self) -> Hashable:
+        """The group to which all questions together cost most: as a rule the smallest."""
+        return max(self.releases, key=lambda name: self.releases[name].epsilon)
+
+    @property
     def epsilon(self) -> float:
         """Central epsilon (nats) of all questions together that holds for everybody: that of the weakest group."""
-        return max(each.epsilon for each in self.releases.values())
+        return self.releases[self.worst].epsilon
 
     @property
     def delta(self) -> float:

@@ -26,7 +26,7 @@ from shuffledp.randomizers.checks import check_choice
 from shuffledp.records.people import Groups, Headcount, RowBudgets
 from shuffledp.records.sources import Where, conditions, open_source
 from shuffledp.releases.engine import Engine, OneMachine, Part, Prepared
-from shuffledp.releases.release import GroupedRelease, JointByGroup, JointRelease, Release, release_type, targets
+from shuffledp.releases.release import GroupedRelease, JointByGroup, JointRelease, Release, group_shares, release_type
 from shuffledp.releases.terms import Ask, People, Terms
 from shuffledp.setting import SEEN_MEANING, Guarantee, Seen, Setting
 from shuffledp.tables import BATCH
@@ -400,7 +400,7 @@ class Run:
                 found = engine.groups(who, *rule, groups, counting)
                 if terms.margins is not None:
                     for ask in asked:
-                        targets(terms.margins, ask.question, groups, [each.n for each in found])
+                        group_shares(terms.margins, ask.question, groups, [each.n for each in found])
                 return found
 
             heads = count(self.who) if terms.target_epsilon is None else self._within_target(asked, count, together)

@@ -248,7 +248,8 @@ class People:
     missing_budget : float, optional
         The budget (nats, 0 to 700) of a row whose budget is missing; 0 sends no information.
     by : str, optional
-        The column with each row's public group: every group gets a release of its own.
+        The column with each row's public group: every group gets a release of its own. Of several columns with a comma
+        between them each pair of words is a group, named "word / word".
     groups : sequence of hashable, optional
         The names of all groups, known beforehand; needed with `by`.
     where : mapping of str to hashable or sequence of hashable, optional
@@ -317,14 +318,16 @@ class People:
     by: str | None = field(
         default=None,
         metadata=said(
-            "The column with each row's public group: one answer, and one guarantee, for each of --groups.",
+            "The column with each row's public group: one answer, and one guarantee, for each of --groups. Of several "
+            "columns (A,B) each pair of words is a group, named 'word / word'.",
             Typed("COL", panel=GROUPS),
         ),
     )
     groups: Sequence[Hashable] | None = field(
         default=None,
         metadata=said(
-            "With --by: all groups, known beforehand; a list, or a text file with one per line.",
+            "With --by: all groups, known beforehand: a list, or a text file with one per line; without it those of "
+            "--margins.",
             Typed("A,B,C|FILE", panel=GROUPS),
         ),
     )
@@ -503,7 +506,8 @@ class Terms:
     margins: Margins | None = field(
         default=None,
         metadata=said(
-            "With --by: public counts of all people (variable,category,people), to which answers are weighted.",
+            "With --by: public counts of all people (variable,category,people), to which answers are weighted; by "
+            "several columns they are raked.",
             Typed("FILE.csv", "file", GROUPS),
         ),
     )

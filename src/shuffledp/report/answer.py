@@ -389,7 +389,11 @@ def grouped_notes(found: GroupedRelease) -> list[str]:
 
 
 def grouped_parts(
-    found: GroupedRelease, *, simultaneous: bool = False, weighted: Mapping[str, Any] | None = None
+    found: GroupedRelease,
+    *,
+    simultaneous: bool = False,
+    weighted: Mapping[str, Any] | None = None,
+    title: str = "All groups",
 ) -> dict[str, Any]:
     """Return the parts of a page that concern all groups: the table of all of them, and whom the guarantee protects.
 
@@ -401,6 +405,8 @@ def grouped_parts(
         Whether the intervals of one group hold together.
     weighted : mapping, optional
         The answer weighted to public margins, as `shuffledp.report.to_json.weighted_to_json` makes it.
+    title : str
+        Of the table.
     """
     every = list(grouped_lines(found, simultaneous=simultaneous))
     remark = PUBLIC
@@ -408,8 +414,8 @@ def grouped_parts(
         each = weighted_cells(weighted, first_of(found).question.shape)
         lines = "; ".join(f"{' '.join(cells[:-2])} ({cells[-1]})" for cells in each)
         remark += f" All groups weighted to the margins: {lines}. {whom_weights_cover(weighted)}"
-    overview = {"headings": grouped_headings(found, INTERVAL), "rows": every, "remark": remark}
-    return {"remark": grouped_notes(found)[0], "overview": overview}
+    table = {"title": title, "headings": grouped_headings(found, INTERVAL), "rows": every, "remark": remark}
+    return {"remark": grouped_notes(found)[0], "overview": [table]}
 
 
 def weighted_cells(told: Mapping[str, Any], shape: Shape) -> Iterator[tuple[str, ...]]:

@@ -339,7 +339,7 @@ def render(
     command: str,
     version: str,
     remark: str = "",
-    overview: Mapping[str, Any] | None = None,
+    overview: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """Return the page with one or several answers.
 
@@ -355,8 +355,8 @@ def render(
         Version of shuffledp.
     remark : str
         A sentence under the heading.
-    overview : mapping, optional
-        The table of all groups, where the answers are of disjoint groups.
+    overview : sequence of mapping
+        The table of all groups of each question, where the answers are of disjoint groups.
 
     Returns
     -------
@@ -372,7 +372,7 @@ def render(
         simulation=any(not release.private for release in releases),
         drew_noise=bool(releases),
         several=len(answers) > 1,
-        checklist=checklist(answers, groups=overview is not None),
+        checklist=checklist(answers, groups=bool(overview)),
         randomizers=[(answer.question, answer.guarantee.setting.randomizer_name) for answer in answers],
         setting=answers[0].guarantee.setting,
         seen_meaning=SEEN_MEANING[answers[0].guarantee.setting.seen],

@@ -14,6 +14,7 @@ from shuffledp.collection.laws import floor_of_columns, law_of_task
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.sealing import Opener, sign
 from shuffledp.collection.task import PostedTask
+from shuffledp.dummies import normal_side
 from shuffledp.errors import InvalidInput, attempt
 from shuffledp.numerics.floats import UNBOUNDED
 from tests.collection.page.test_ball import READ, answer_of
@@ -53,15 +54,26 @@ def test_the_page_and_python_agree_on_dummies_that_are_just_enough_and_just_too_
     assert told(node, whole) == (False, "promise")
 
 
+MANY_SIZES = tuple(choice(k) for k in range(3, 35))
+MANY_LAW = {
+    "law": "normal",
+    "weights": [str(each) for each in normal_side(16.0, 90)],
+    "centre": [80 + k % 3 * 5 for k in range(32)],
+}
+
+
 @pytest.mark.costly("questions1", "questions2")
-@pytest.mark.parametrize("questions", [(choice(5),), (several(3),), (choice(2), choice(7))])
+@pytest.mark.parametrize("questions", [(choice(5),), (several(3),), (choice(2), choice(7)), MANY_SIZES])
 def test_the_page_and_python_agree_to_the_last_digits_of_delta(node, questions):
     """Delta itself is moved to just above and just below what the dummies make true."""
-    whole = second(*questions, normal=True, levels=((4.0, 60, 1.0),))
+    if questions is MANY_SIZES:
+        whole, promise = second(*questions, centre=1, levels=((4.0, 60, 2.0),)) | {"dummies": MANY_LAW}, 2.0
+    else:
+        whole, promise = second(*questions, normal=True, levels=((4.0, 60, 1.0),)), 1.0
     draft = parse(whole)
     keep = [draft.levels[0].draw[column.question] for column in draft.columns]
     floor = floor_of_columns(law_of_task(draft), keep, 1, UNBOUNDED)
-    exact = float(floor.delta_at(1.0 + 1e-8).upper)
+    exact = float(floor.delta_at(promise * (1 + 1e-8)).upper)
     for delta, holds in ((exact * (1 + 1e-12), True), (exact * (1 - 1e-12), False)):
         assert told(node, whole | {"delta": delta}) == (holds, None if holds else "promise")
 

@@ -16,14 +16,32 @@ const smaller = (one, two) => (one < two ? one : two);
 const up = (value, unit) => (value + unit - 1n) / unit;
 const shiftedUp = (value, digits) => -(-value >> digits);
 
-// Coefficients of the product of two polynomials, none negative: one product of two long numbers gives them all.
-function product(one, two) {
-  const digits = (value) => value.toString(16).length;
-  const width = digits(largest(one)) + digits(largest(two)) + digits(Math.min(one.length, two.length));
-  const packed = (numbers) => BigInt(`0x${numbers.map((each) => each.toString(16).padStart(width, "0")).reverse().join("")}`);
-  const size = one.length + two.length - 1;
-  const text = (packed(one) * packed(two)).toString(16).padStart(size * width, "0");
-  return Array.from({ length: size }, (_, n) => BigInt(`0x${text.slice((size - 1 - n) * width, (size - n) * width)}`));
+const bitsOf = (value) => value.toString(2).length;
+
+// Numbers of so many binary digits each, from `start` to before `end`, side by side in one long number.
+function packed(numbers, bits, start = 0, end = numbers.length) {
+  if (end - start === 1) return numbers[start];
+  const middle = (start + end) >> 1;
+  return packed(numbers, bits, start, middle) | (packed(numbers, bits, middle, end) << BigInt((middle - start) * bits));
+}
+
+// The first so many of them again, added to a list.
+function unpack(long, bits, count, found) {
+  if (count === 1) found.push(long);
+  else {
+    const half = count >> 1;
+    unpack(BigInt.asUintN(half * bits, long), bits, half, found);
+    unpack(long >> BigInt(half * bits), bits, count - half, found);
+  }
+  return found;
+}
+
+// Coefficients of the product of two polynomials, none negative, from the one of x^first on: one product of two long
+// numbers gives them all.
+function product(one, two, first = 0) {
+  const bits = bitsOf(largest(one)) + bitsOf(largest(two)) + bitsOf(Math.min(one.length, two.length));
+  const long = packed(one, bits) * packed(two, bits);
+  return unpack(long >> BigInt(first * bits), bits, one.length + two.length - 1 - first, []);
 }
 
 // Powers of `base` whose product is its power of that exponent: squares of squares.
@@ -61,93 +79,109 @@ function together(one, two) {
   return windowOf(one.start + two.start, chances, shiftedUp(lost, MASS));
 }
 
-// {rho, low, high}: powers of rho = (W_0/W_1)^2 from below and from above.
+// {rho, low, high, reach}: powers of rho = (W_0/W_1)^2 from below and from above, as many as were asked for. `reach(done)`
+// computes more of them until there are enough, or all.
 function ratiosOf(side) {
   const least = ONE + (1n << (FINE - 40n));
   const exact = (side[0] ** 2n << FINE) / side[1] ** 2n;
   const rho = exact > least ? exact : least;
   const [low, high] = [[ONE], [ONE]];
-  while (low.length <= MOST_POWER && low[low.length - 1] >> FINE < 1n << 92n) {
-    low.push((low[low.length - 1] * rho) >> FINE);
-    high.push(shiftedUp(high[high.length - 1] * rho, FINE));
-  }
-  return { rho, low, high };
+  const reach = (done) => {
+    while (!done() && low.length <= MOST_POWER && low[low.length - 1] >> FINE < 1n << 92n) {
+      low.push((low[low.length - 1] * rho) >> FINE);
+      high.push(shiftedUp(high[high.length - 1] * rho, FINE));
+    }
+  };
+  return { rho, low, high, reach };
 }
 
-// [weights of the total of so many cells, by how much they are at most too small], up to a factor; `known` remembers them.
-function cellsTogether(weights, cells, known) {
-  const name = `${weights.length} ${cells}`;
-  if (cells === 1) return [weights, 0n];
+// [weights of the total of so many cells, from the middle one to the last that is not 0, by how much they are at most too
+// small], up to a factor; `known` remembers them. They do not increase away from the middle, and are symmetric around it.
+function cellsTogether(side, cells, known) {
+  const name = `${side.length} ${cells}`;
+  if (cells === 1) return [side, 0n];
   if (known.has(name)) return known.get(name);
-  const [mine, own] = cellsTogether(weights, Math.floor(cells / 2), known);
-  const [theirs, other] = cellsTogether(weights, cells - Math.floor(cells / 2), known);
-  const found = product(mine, theirs);
-  const doubt = own * sum(theirs) + other * sum(mine) + own * other * BigInt(cells * weights.length);
-  const shift = BigInt(Math.max(largest(found).toString(2).length - KEPT, 0));
+  const [mine, own] = cellsTogether(side, Math.floor(cells / 2), known);
+  const [theirs, other] = cellsTogether(side, cells - Math.floor(cells / 2), known);
+  const found = product(bothSides(mine), bothSides(theirs), mine.length + theirs.length - 2);
+  const doubt = own * sumOfBoth(theirs) + other * sumOfBoth(mine) + own * other * BigInt(cells * (2 * side.length - 1));
+  const shift = BigInt(Math.max(bitsOf(found[0]) - KEPT, 0));
   const kept = found.map((each) => each >> shift);
-  const zeros = kept.findIndex((each) => each > 0n);
-  known.set(name, [kept.slice(zeros, kept.length - zeros), shift > 0n ? (doubt >> shift) + 2n : doubt]);
+  while (kept[kept.length - 1] === 0n) kept.pop();
+  known.set(name, [kept, shift > 0n ? (doubt >> shift) + 2n : doubt]);
   return known.get(name);
 }
 
-// The same of all cells but two, around the mean.
-function otherCells(weights, answers, known) {
-  const [numbers, doubt] = answers > 2 ? cellsTogether(weights, answers - 2, known) : [[1n], 0n];
-  const reach = weights.length; // 2 h + 1
-  const padded = [...Array(reach).fill(0n), ...numbers, ...Array(reach).fill(0n)];
-  const middle = (padded.length - 1) / 2;
-  return [padded.slice(middle - reach, middle + reach + 1), doubt];
-}
+const bothSides = (half) => [...half.slice(1).reverse(), ...half];
+const sumOfBoth = (half) => 2n * sum(half) - half[0];
 
 // By how much neighbouring weights differ from those of a normal law at most, squared; refused where they are far from it.
-function bendOf(side, { low, high }) {
+function bendOf(side, { low, high, reach }) {
+  const last = 2 * side.length - 1;
+  reach(() => low.length > last);
   let [most, least] = [ONE, ONE];
-  for (let t = 1; t < side.length && 2 * side.length - 1 < low.length; t++) {
+  for (let t = 1; t < side.length && last < low.length; t++) {
     const [square, under] = [side[t - 1] ** 2n << (2n * FINE), side[t] ** 2n];
     most = largest([most, up(square, under * low[2 * t - 1])]);
     least = smaller(least, square / (under * high[2 * t - 1]));
   }
   const bend = largest([most, up(1n << (2n * FINE), largest([least, 1n]))]);
-  if (2 * side.length - 1 >= low.length || bend > MOST_BEND) throw new Error("dummies");
+  if (last >= low.length || bend > MOST_BEND) throw new Error("dummies");
   return bend;
+}
+
+// What questions with the same weights have in common, however many answers there are: {side, bent: bend^(4h + 2), weights
+// of even and of odd x - y; ratios: for each i - j from 1 - 2h on {above: the largest p/q, share: the largest q/p} where p/q
+// may exceed 1, else {below: the least q/p}}.
+function shapeOf(side, ratios) {
+  const bend = bendOf(side, ratios);
+  const { low, high } = ratios;
+  const square = 1n << (2n * FINE);
+  const raised = (one, two) => shiftedUp(one * two, FINE);
+  const found = [];
+  for (let d = 3 - 2 * side.length; d < 2 * side.length; d++) {
+    const [power, under] = d >= 0 ? [high[d], low[d]] : [up(square, low[-d]), square / high[-d]];
+    const above = raised(bend, power);
+    found.push(above > ONE ? { above, share: smaller(ONE, up(bend << FINE, under)) } : { below: square / above });
+  }
+  ratios.reach(() => low[low.length - 1] > found[found.length - 1].above);
+  const bent = multiplyAll(powers(bend, 4 * side.length - 2, raised), raised);
+  const weights = [side.map((each) => each * each), side.map((each, u) => each * (side[u + 1] ?? 0n))];
+  return { side, bent, weights, ratios: found };
 }
 
 // Weights of x + y, of one parity and absolute value: sums of the first 0, 1, ... of them, [from below, from above].
 function sumsTo(shape, others, doubt, parity) {
-  const [lower, upper, middle] = [[0n], [0n], (others.length - 1) / 2];
+  const [lower, upper] = [[0n], [0n]];
   shape.forEach((each, v) => {
     const s = 2 * v + parity;
     const twice = s > 0 ? 2n * each : each;
-    const rest = others[middle + s] ?? 0n;
+    const rest = others[s] ?? 0n;
     lower.push(lower[v] + twice * rest);
     upper.push(upper[v] + twice * (rest + doubt));
   });
   return [lower, upper];
 }
 
-// The law of i - j without local noise: {bend, chances: [[i - j, chance], ...], infinite}, chances from above.
-function unhidden(answers, side, ratios, known) {
+// The law of i - j without local noise: {chances of 1 - 2h, 2 - 2h, ..., infinite}, from above.
+function unhidden(answers, { side, bent, weights }, known) {
   const h = side.length - 1;
-  const bend = bendOf(side, ratios);
-  const [others, doubt] = otherCells([...side.slice(1).reverse(), ...side], answers, known);
-  const shapes = [side.map((each) => each * each), side.map((each, u) => each * (side[u + 1] ?? 0n))]; // of even x - y, odd ones
-  const sums = shapes.map((shape, parity) => sumsTo(shape.map((each) => each * side[1 - parity]), others, doubt, parity));
+  const [others, doubt] = answers > 2 ? cellsTogether(side, answers - 2, known) : [[1n], 0n]; // all cells but two
+  const sums = weights.map((shape, parity) => sumsTo(shape.map((each) => each * side[1 - parity]), others, doubt, parity));
+  const found = Array(4 * h + 1).fill(0n);
   let [total, ends] = [0n, 0n];
-  const found = [];
-  for (let d = 1 - 2 * h; d <= 2 * h + 1; d++) {
-    const apart = Math.abs(d - 1);
-    const [half, parity, last] = [Math.floor(apart / 2), apart % 2, Math.floor((2 * h - apart) / 2)];
+  for (let apart = 0; apart <= 2 * h; apart++) { // |x - y|, where i - j = x - y + 1
+    const [half, parity] = [apart >> 1, apart & 1];
+    const last = h - half - parity; // |x + y| = 2 last + parity at most
     const [lower, upper] = sums[parity];
-    const shape = shapes[parity][half];
-    total += shape * lower[last + 1];
-    const inside = d > 0 ? last : last + 1; // else q is 0
-    found.push([d, shape * upper[inside]]);
-    ends += shape * (upper[last + 1] - upper[inside]);
+    const all = weights[parity][half] * upper[last + 1];
+    const inside = weights[parity][half] * upper[last]; // x = h or y = -h is left out: then q is 0
+    total += weights[parity][half] * lower[last + 1] * (apart > 0 ? 2n : 1n);
+    found[2 * h - apart] = all;
+    found[2 * h + apart] = inside;
+    ends += all - inside;
   }
-  const raised = (one, two) => shiftedUp(one * two, FINE);
-  const bent = multiplyAll(powers(bend, 4 * h + 2, raised), raised);
-  const chances = found.filter(([, mass]) => mass > 0n).map(([d, mass]) => [d, up(mass * bent, total)]);
-  return { bend, chances, infinite: up(ends * bent, total) };
+  return { chances: found.map((mass) => up(mass * bent, total)), infinite: up(ends * bent, total) };
 }
 
 // How many numbers of an ascending list lie below a value, or are at most it.
@@ -175,30 +209,28 @@ function splitBelow(inverse, { rho, high }) {
 }
 
 // The law of losses of one report that is the answer's own with chance keep/2^64.
-function lossesOf({ bend, chances, infinite }, ratios, keep) {
-  const { low, high } = ratios;
+function lossesOf({ shape, hidden: { chances, infinite } }, ratios, keep) {
   const hide = WHOLE - keep;
-  let [level, lost] = [hide * infinite, keep * infinite];
+  let [level, lost] = [infinite, keep * infinite]; // level: of the loss 0, to be hidden
   const found = new Map([[0, 0n]]);
   const add = (n, mass) => found.set(n, (found.get(n) ?? 0n) + mass);
-  for (const [d, mass] of chances) {
-    const [above, under] = d >= 0 ? [high[d], low[d]] : [up(1n << (2n * FINE), low[-d]), (1n << (2n * FINE)) / high[-d]];
-    const ratio = shiftedUp(bend * above, FINE);
+  chances.forEach((mass, place) => {
+    if (mass === 0n) return;
+    const { above, share, below } = shape.ratios[place];
     let [own, split] = [mass, null];
-    if (ratio > ONE) {
-      const share = smaller(ONE, up(bend << FINE, under));
-      own = shiftedUp(mass * (keep * ONE + hide * share), FINE + 64n);
-      level += hide * up(mass * (ratio - ONE), ratio);
-      split = splitAbove(ONE + shiftedUp(keep * (ratio - ONE), 64n), ratios);
-    } else split = splitBelow(ONE + ((keep * ((1n << (2n * FINE)) / ratio - ONE)) >> 64n), ratios);
+    if (below === undefined) {
+      own = shiftedUp(mass * ((keep << FINE) + hide * share), FINE + 64n);
+      level += up(mass * (above - ONE), above);
+      split = splitAbove(ONE + shiftedUp(keep * (above - ONE), 64n), ratios);
+    } else split = splitBelow(ONE + ((keep * (below - ONE)) >> 64n), ratios);
     if (split === null) lost += own << 64n;
     else {
       const higher = shiftedUp(own * split[1], FINE);
       add(split[0] + 1, higher);
       add(split[0], (own > higher ? own - higher : 0n) + SPLIT);
     }
-  }
-  add(0, shiftedUp(level, 64n));
+  });
+  add(0, shiftedUp(hide * level, 64n));
   const places = [...found.keys()];
   const start = Math.min(...places);
   const listed = Array.from({ length: Math.max(...places) - start + 1 }, (_, i) => shiftedUp(found.get(start + i) ?? 0n, FINE - MASS));
@@ -210,15 +242,16 @@ function lossesOf({ bend, chances, infinite }, ratios, keep) {
 export function normalFloor(task) {
   const side = task.dummies.weights.map(BigInt);
   const ratios = ratiosOf(side);
-  const [kinds, known] = [new Map(), new Map()]; // columns of one kind and centre are counted once
+  const [kinds, shapes, known] = [new Map(), new Map(), new Map()]; // columns of one kind and centre are counted once
   for (const { question, family, centre } of task.columns) {
-    const name = `${family.records} ${centre}`;
-    if (!kinds.has(name)) kinds.set(name, { law: unhidden(family.records, side.slice(0, centre + 1), ratios, known), columns: [] });
+    if (!shapes.has(centre)) shapes.set(centre, shapeOf(side.slice(0, centre + 1), ratios));
+    const [name, shape] = [`${family.records} ${centre}`, shapes.get(centre)];
+    if (!kinds.has(name)) kinds.set(name, { shape, hidden: unhidden(family.records, shape, known), columns: [] });
     kinds.get(name).columns.push(question);
   }
   return (level) => {
     const laws = [];
-    for (const { law, columns } of kinds.values()) {
+    for (const { columns, ...law } of kinds.values()) {
       const times = new Map();
       for (const question of columns) times.set(level.draw[question], (times.get(level.draw[question]) ?? 0) + 1);
       for (const [keep, count] of times) {
@@ -226,6 +259,7 @@ export function normalFloor(task) {
       }
     }
     const all = multiplyAll(laws, together);
+    ratios.reach(() => ratios.low.length > all.start + all.chances.length);
     return (factor) => {
       let found = all.infinite;
       all.chances.forEach((chance, i) => {

@@ -95,6 +95,8 @@ export function result(reader, task, { releases, collection, signed }, invited) 
         { class: "outcome" },
         el("h3", { class: "question-text" }, text(question.text)),
         outcomeOf(reader, question, releases[j]),
+        compared(reader, question, releases[j]),
+        weightedTo(reader, question, releases[j].weighted),
       ),
     ),
     el("p", { class: "quiet" }, say("resultSure", { confidence: number(CONFIDENCE) })),
@@ -139,6 +141,39 @@ function shares({ say, text, number }, choices, estimates) {
       return el("li", {}, el("div", { class: "line" }, el("span", {}, text(choice)), el("span", {}, said)), el("div", { class: "track" }, bar, range));
     }),
   );
+}
+
+// Which answers differ, and which rows of a table, all comparisons together: those whose interval leaves 0 out.
+function compared({ say, plain, number }, question, { differences = [], group_differences: groups = [] }) {
+  const points = (share) => number(100 * share, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+  const ends = ({ interval_together: together, confidence_interval: alone }) => together ?? alone;
+  const isApart = (each) => ends(each)[0] > 0 || ends(each)[1] < 0;
+  const named = (texts, name) => plain(texts.find((each) => Object.values(each)[0] === name) ?? { en: name });
+  const told = (key, each, line) =>
+    each.length > 0 &&
+    el("p", {}, say(key, { count: number(each.length), pairs: each.filter(isApart).map(line).join("; ") || say("resultNone") }));
+  const less = (each) => {
+    const [one, two] = [each.of, each.minus].map((name) => named(question.rows, name));
+    const [value, low, high] = [each.estimate, ...ends(each)].map(points);
+    return say("resultLess", { answer: named(question.columns, each.answer), one, two, value, low, high });
+  };
+  const pair = ({ of, minus }) => say("resultPair", { one: named(question.choices, of), two: named(question.choices, minus) });
+  return [told("resultDiffer", differences, pair), told("resultGroups", groups, less)];
+}
+
+// A table led to public counts: of its rows or columns, whichever these do not count, or of its cells.
+function weightedTo(reader, question, weighted) {
+  if (weighted === undefined) return [];
+  const { say, number } = reader;
+  const { rows, columns, estimates, margins, missing, population } = weighted;
+  const [texts, found] = rows ? [question.rows, rows] : columns ? [question.columns, columns] : [question.choices, estimates];
+  const variables = Object.values(margins).map(({ variable }) => variable).join(", ");
+  const absent = typeof missing === "number" && say("resultMissing", { missing: number(missing), population: number(population) });
+  return [
+    el("p", {}, say("resultWeighted", { variables })),
+    shares(reader, texts, found),
+    el("p", { class: "quiet" }, absent && `${absent} `, say("resultWhom")),
+  ];
 }
 
 const finite = (value, limit) => (typeof value === "number" ? value : limit); // "inf" and "-inf" are written as text

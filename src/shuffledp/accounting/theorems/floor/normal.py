@@ -17,12 +17,14 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import ClassVar
 
+import numpy as np
+
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.floor.bound import double_above
 from shuffledp.ball import WHOLE
 from shuffledp.dummies import StatedCells
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.floats import Upper
+from shuffledp.numerics.floats import FloatArray, Upper
 from shuffledp.numerics.interval import Interval, exp_lower
 
 FINE = 160
@@ -36,6 +38,8 @@ _LOST = 1 << (MASS - 60)
 _MOST_BEND = (1 << FINE) + (1 << FINE - 6)
 MOST_POWER = 1 << 14
 """Largest multiple of log(rho) that is kept; larger losses are taken as infinite."""
+_FIRST_POWERS = 512
+_MOST_TERMS = 1 << 10
 _FARTHEST = 1000
 _SPLIT = 1 << (FINE - MASS)
 """Amount by which the mass of an atom at its lower loss is raised: far more than the rounding of powers of rho."""
@@ -90,19 +94,21 @@ def _product(one: Sequence[int], two: Sequence[int]) -> list[int]:
     One product of two long numbers gives them all.
     """
     width = -(-(max(one).bit_length() + max(two).bit_length() + min(len(one), len(two)).bit_length()) // 8)
-    packed = [
-        int.from_bytes(b"".join(each.to_bytes(width, "little") for each in side), "little") for side in (one, two)
-    ]
-    size = len(one) + len(two) - 1
-    digits = (packed[0] * packed[1]).to_bytes(width * size, "little")
-    return [int.from_bytes(digits[width * place : width * (place + 1)], "little") for place in range(size)]
+    packed = int.from_bytes(b"".join([each.to_bytes(width, "little") for each in one]), "little")
+    other = packed  # a square takes half the time of a product
+    if two is not one:
+        other = int.from_bytes(b"".join([each.to_bytes(width, "little") for each in two]), "little")
+    size = width * (len(one) + len(two) - 1)
+    digits = (packed * other).to_bytes(size, "little")
+    return [int.from_bytes(digits[place : place + width], "little") for place in range(0, size, width)]
 
 
 @dataclass(frozen=True)
 class Ratios:
     """Powers, from below and above, of rho = (W_0/W_1)^2: the factor between neighbouring likelihood ratios.
 
-    W_0 and W_1 are the weights of the middle count of the dummies' law and of the next count.
+    W_0 and W_1 are the weights of the middle count of the dummies' law and of the next count. A table of powers holds
+    lower and upper bounds on rho^n times 2^160, n = 0, 1, ..., up to e^64 or 2^14 of them.
     """
 
     rho: int
@@ -112,113 +118,216 @@ class Ratios:
         """Return the powers for the given weights of the dummies' law; any rho above 1 would be valid."""
         return cls(max((side[0] ** 2 << FINE) // side[1] ** 2, (1 << FINE) + (1 << FINE - 40)))
 
+    def up_to(self, last: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return a table that holds rho^last, or the whole one."""
+        return _powers(self.rho, max(_FIRST_POWERS, 1 << last.bit_length()))
+
+    def beyond(self, ratio: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return a table that ends above a ratio over 2^160, or the whole one."""
+        many = _FIRST_POWERS
+        while (table := _powers(self.rho, many))[0][-1] <= ratio and len(table[0]) == many:
+            many *= 2
+        return table
+
+
+@lru_cache(maxsize=64)
+def _powers(rho: int, many: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the first so many powers of rho, as `Ratios` describes them; fewer where these are all."""
+    low, high = [1 << FINE], [1 << FINE]
+    while len(low) < min(many, MOST_POWER + 1) and low[-1] >> FINE < 1 << 92:
+        low.append(low[-1] * rho >> FINE)
+        high.append(-(-high[-1] * rho >> FINE))
+    return tuple(low), tuple(high)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What all questions have in common whose cells have the same weights, however many answers there are."""
+
+    side: tuple[int, ...]
+    ratios: Ratios
+
     @cached_property
-    def powers(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Lower and upper bounds on rho^n times 2^160, n = 0, 1, ..., up to e^64 or 2^14 of them."""
-        low, high = [1 << FINE], [1 << FINE]
-        while len(low) <= MOST_POWER and low[-1] >> FINE < 1 << 92:
-            low.append(low[-1] * self.rho >> FINE)
-            high.append(-(-high[-1] * self.rho >> FINE))
-        return tuple(low), tuple(high)
+    def bend(self) -> int:
+        """By how much neighbouring weights differ from those of a normal law at most, squared, over 2^160."""
+        low, high = self.ratios.up_to(2 * self.middle + 1)
+        largest, least = 1 << FINE, 1 << FINE  # of (W_(t-1)/W_t)^2 / rho^(2 t - 1)
+        if 2 * self.middle + 1 < len(low):
+            for t, (one, two) in enumerate(pairwise(self.side), 1):
+                square, under = one * one << 2 * FINE, two * two
+                largest = max(largest, -(-square // (under * low[2 * t - 1])))
+                least = min(least, square // (under * high[2 * t - 1]))
+            bend = max(largest, -(-(1 << 2 * FINE) // max(least, 1)))
+            if bend <= _MOST_BEND:
+                return bend
+        raise InvalidInput(
+            "the weights of these dummies are not nearly those of a normal law, so no promise is certified"
+        )
+
+    @property
+    def middle(self) -> int:
+        """Mean number h of dummies in a cell."""
+        return len(self.side) - 1
+
+    @cached_property
+    def power(self) -> int:
+        """bend^(4 h + 2) over 2^160, rounded up."""
+        found = 1 << FINE
+        for bit in f"{4 * self.middle + 2:b}":
+            found = -(-found * found >> FINE)
+            if bit == "1":
+                found = -(-found * self.bend >> FINE)
+        return found
+
+    @cached_property
+    def squares(self) -> list[int]:
+        """W_t^2: weights of even x - y and x + y, over W_0^2."""
+        return [each * each for each in self.side]
+
+    @cached_property
+    def pairs(self) -> list[int]:
+        """W_t W_(t+1): weights of odd ones, over W_0 W_1."""
+        return [one * two for one, two in zip(self.side, (*self.side[1:], 0), strict=True)]
+
+    @cached_property
+    def likely(self) -> list[tuple[int, int]]:
+        """Bounds, over 2^160, for each i - j from 1 - 2 h on, as (r, s).
+
+        Where p/q may exceed 1 they are upper bounds on p/q and q/p, else s is 0 and r a lower bound on q/p.
+        """
+        bend, one, found = self.bend, 1 << FINE, list[tuple[int, int]]()
+        low, high = self.ratios.up_to(2 * self.middle + 1)
+        for d in range(1 - 2 * self.middle, 2 * self.middle + 2):
+            power, under = (high[d], low[d]) if d >= 0 else (-(-(one << FINE) // low[-d]), (one << FINE) // high[-d])
+            ratio = -(-bend * power >> FINE)
+            share = min(one, -(-(bend << FINE) // under))
+            found.append((ratio, share) if ratio > one else ((one << FINE) // ratio, 0))
+        return found
 
 
 @lru_cache(maxsize=256)
-def _unhidden(cells: StatedCells, ratios: Ratios) -> tuple[int, dict[int, int], int]:
+def _shape(side: tuple[int, ...], ratios: Ratios) -> _Shape:
+    return _Shape(side, ratios)
+
+
+@lru_cache(maxsize=256)
+def _unhidden(cells: StatedCells, shape: _Shape) -> tuple[list[int], int]:
     """Return the law of i - j under (C1), from above, over 2^160.
 
     Returns
     -------
-    tuple of int, dict of int to int, int
-        c, with p/q at most c rho^(i - j); the chance of each i - j where q is not 0; and that q is 0.
+    tuple of list of int, int
+        The chances of 1 - 2 h, 2 - 2 h, ..., where q is not 0; and that q is 0.
     """
-    bend, h, side = _bend(cells, ratios), cells.middle, cells.side
+    h, side, power = cells.middle, cells.side, shape.power
     others, doubt = _other_cells(cells)
-    squares = [each * each for each in side]  # for even x - y and x + y, over W_0^2
-    pairs = [one * two for one, two in zip(side, (*side[1:], 0), strict=True)]  # for odd ones, over W_0 W_1
-    shapes = (squares, pairs)
-    sums = (
-        _sums_to([each * side[1] for each in squares], others, doubt, 0),
-        _sums_to([each * side[0] for each in pairs], others, doubt, 1),
-    )
-    found, total, ends = dict[int, int](), 0, 0
-    for d in range(1 - 2 * h, 2 * h + 2):  # x and y from the middle in the two cells: i - j = x - y + 1
-        half, parity = divmod(abs(d - 1), 2)
-        last = (2 * h - abs(d - 1)) // 2  # |x + y| = 2 last + parity at most
+    weights = (shape.squares, shape.pairs)
+    sums = [_sums_to([each * side[1 - parity] for each in weights[parity]], others, doubt, parity) for parity in (0, 1)]
+    found, total, ends = [0] * (4 * h + 1), 0, 0
+    for apart in range(2 * h + 1):  # |x - y|, x and y from the middle in the two cells: i - j = x - y + 1
+        half, parity = divmod(apart, 2)
+        last = h - half - parity  # |x + y| = 2 last + parity at most
         lower, upper = sums[parity]
-        shape = shapes[parity][half]
-        total += shape * lower[last + 1]
-        inside = last if d > 0 else last + 1  # else x = h or y = -h is left out: then q is 0
-        found[d] = shape * upper[inside]
-        ends += shape * (upper[last + 1] - upper[inside])
-    power = _power_up(bend, 4 * h + 2)
-    return (
-        bend,
-        {d: -(-(mass * power) // total) for d, mass in found.items() if mass},
-        -(-(ends * power) // total),
-    )
-
-
-def _bend(cells: StatedCells, ratios: Ratios) -> int:
-    """Return by how much neighbouring weights differ from those of a normal law at most, squared, over 2^160."""
-    low, high = ratios.powers
-    largest, least = 1 << FINE, 1 << FINE  # of (W_(t-1)/W_t)^2 / rho^(2 t - 1)
-    if 2 * cells.middle + 1 < len(low):
-        for t, (one, two) in enumerate(pairwise(cells.side), 1):
-            square, under = one * one << 2 * FINE, two * two
-            largest = max(largest, -(-square // (under * low[2 * t - 1])))
-            least = min(least, square // (under * high[2 * t - 1]))
-        bend = max(largest, -(-(1 << 2 * FINE) // max(least, 1)))
-        if bend <= _MOST_BEND:
-            return bend
-    raise InvalidInput("the weights of these dummies are not nearly those of a normal law, so no promise is certified")
+        weight = weights[parity][half]
+        every, inside = weight * upper[last + 1], weight * upper[last]
+        total += weight * lower[last + 1] << (apart > 0)
+        found[2 * h - apart] = every
+        found[2 * h + apart] = inside  # x = h or y = -h is left out: then q is 0
+        ends += every - inside
+    return [-(-(mass * power) // total) for mass in found], -(-(ends * power) // total)
 
 
 def _sums_to(shape: list[int], others: list[int], doubt: int, parity: int) -> tuple[list[int], list[int]]:
     """Add up weights of x + y, of one parity and absolute value: the first 0, 1, ... of them, from below and above."""
-    lower, upper, middle = [0], [0], len(others) // 2
+    lower, upper = [0], [0]
     for v, each in enumerate(shape):
         s = 2 * v + parity
-        rest = others[middle + s] if middle + s < len(others) else 0
+        rest = others[s] if s < len(others) else 0
         twice = each << (s > 0)
         lower.append(lower[-1] + twice * rest)
         upper.append(upper[-1] + twice * (rest + doubt))
     return lower, upper
 
 
-def _power_up(base: int, times: int) -> int:
-    """Return a power of a number over 2^160, rounded up."""
-    found = 1 << FINE
-    for bit in f"{times:b}":
-        found = -(-found * found >> FINE)
-        if bit == "1":
-            found = -(-found * base >> FINE)
-    return found
-
-
 def _other_cells(cells: StatedCells) -> tuple[list[int], int]:
-    """Return the weights of all other cells' total, from 2 h + 1 below its mean to as much above, up to a factor.
+    """Return the weights of all other cells' total, from its mean to 2 h + 1 above it, up to a factor.
 
-    They are rounded down, by at most the second number.
+    They are rounded down, by at most the second number. As much below the mean they are the same.
     """
-    numbers, doubt = _cells_together(cells.weights, cells.answers - 2) if cells.answers > 2 else ((1,), 0)
     reach = 2 * cells.middle + 1
-    padded = [0] * reach + list(numbers) + [0] * reach
-    middle = len(padded) // 2
-    return padded[middle - reach : middle + reach + 1], doubt
+    if cells.answers == 2:
+        return [1] + [0] * reach, 0
+    return _total(cells.weights, cells.answers - 2, reach)
+
+
+def _total(weights: tuple[int, ...], cells: int, reach: int) -> tuple[list[int], int]:
+    """Return the weights of the total of so many cells, as `_other_cells`.
+
+    All weights are symmetric and do not increase away from the middle, so the middle one is the largest.
+    """
+    if cells == 1:
+        middle = len(weights) // 2
+        return [*weights[middle:], *[0] * reach][: reach + 1], 0
+    (mine, own), (theirs, other) = (_cells_together(weights, part) for part in (cells // 2, cells - cells // 2))
+    found = _upper_half(mine, theirs, reach)
+    doubt = own * sum(theirs) + other * sum(mine) + own * other * cells * len(weights)
+    shift = max(found[0].bit_length() - _KEPT, 0)
+    return [each >> shift for each in found], (doubt >> shift) + 2 if shift else doubt
 
 
 @lru_cache(maxsize=128)
 def _cells_together(weights: tuple[int, ...], cells: int) -> tuple[tuple[int, ...], int]:
-    """Return the weights of the total of so many cells, as `_other_cells`; what becomes 0 at the ends is left out."""
+    """Return the weights of the total of so many cells, as `_total`, on both sides of the middle.
+
+    What becomes 0 at the ends is left out.
+    """
     if cells == 1:
         return weights, 0
-    (mine, own), (theirs, other) = (_cells_together(weights, part) for part in (cells // 2, cells - cells // 2))
-    found = _product(mine, theirs)
-    doubt = own * sum(theirs) + other * sum(mine) + own * other * cells * len(weights)
-    shift = max(max(found).bit_length() - _KEPT, 0)
-    kept = [each >> shift for each in found]
-    zeros = next(place for place, each in enumerate(kept) if each)
-    return tuple(kept[zeros : len(kept) - zeros]), (doubt >> shift) + 2 if shift else doubt
+    half, doubt = _total(weights, cells, cells * (len(weights) // 2))
+    while not half[-1]:
+        half.pop()
+    return (*half[:0:-1], *half), doubt
+
+
+def _upper_half(one: tuple[int, ...], two: tuple[int, ...], reach: int) -> list[int]:
+    """Return coefficients of the product of two palindromes, from the middle one to `reach` beyond it.
+
+    Short palindromes are multiplied as three polynomials of doubles each, by their digits in base 2^22, from -2^21 to
+    2^21: at most 2^10 products of two digits are added up, so every number on the way is a whole one below 2^53, which
+    a double holds exactly.
+
+    Parameters
+    ----------
+    one, two : tuple of int
+        Coefficients from 0 to 2^64 - 1; their number is odd.
+    reach : int
+        How many coefficients follow the middle one; beyond the end they are 0.
+    """
+    middle = (len(one) + len(two)) // 2 - 1
+    if max(len(one), len(two)) > _MOST_TERMS:
+        found = _product(one, two)[middle : middle + reach + 1]
+        return found + [0] * (reach + 1 - len(found))
+    first = middle - len(one) + 1  # the coefficient m + t of the product takes m + t - len(one) + 1, ..., m + t of two
+    before, after = max(-first, 0), max(middle + reach + 1 - len(two), 0)
+    sums = [np.zeros(reach + 1, dtype=np.int64) for _ in range(5)]
+    mine = _digits(one)
+    for j, theirs in enumerate(mine if two is one else _digits(two)):
+        padded = np.pad(theirs[max(first, 0) : middle + reach + 1], (before, after))
+        for i, own in enumerate(mine):
+            sums[i + j] += np.correlate(padded, own, "valid").astype(np.int64)
+    places = zip(*(each.tolist() for each in sums), strict=True)
+    return [a + (b << 22) + (c << 44) + (d << 66) + (e << 88) for a, b, c, d, e in places]
+
+
+def _digits(numbers: tuple[int, ...]) -> list[FloatArray]:
+    """Return the digits of numbers below 2^64 in base 2^22, from the last; each from -2^21 to 2^21."""
+    left, found = np.array(numbers, dtype=np.uint64), list[FloatArray]()
+    for _ in range(3):
+        carried = left >> np.uint64(21) & np.uint64(1)
+        digits = (left & np.uint64((1 << 22) - 1)).astype(np.int64) - (carried << np.uint64(22)).astype(np.int64)
+        found.append(digits.astype(np.float64))
+        left = (left >> np.uint64(22)) + carried
+    return found
 
 
 @lru_cache(maxsize=256)
@@ -234,56 +343,53 @@ def losses_of(cells: StatedCells, ratios: Ratios, keep: int) -> Losses:
     keep : int
         K, from 0 to 2^64.
     """
-    bend, hidden, infinite = _unhidden(cells, ratios)
-    low, high = ratios.powers
+    shape = _shape(cells.side, ratios)
+    hidden, infinite = _unhidden(cells, shape)
+    low, high = ratios.beyond(shape.likely[-1][0])
     one, hide = 1 << FINE, WHOLE - keep
     found = Counter[int]()
-    level = hide * infinite  # of the loss 0, over 2^64
-    lost = keep * infinite
-    for d, mass in hidden.items():
-        power, under = (high[d], low[d]) if d >= 0 else (-(-(one << FINE) // low[-d]), (one << FINE) // high[-d])
-        ratio = -(-bend * power >> FINE)  # p/q is at most this
-        if ratio > one:  # p' = kappa p + (1 - kappa) q, and p'/q = 1 + kappa (p/q - 1)
-            share = min(one, -(-(bend << FINE) // under))
+    level, lost = infinite, keep * infinite  # level: of the loss 0, to be hidden
+    for mass, (ratio, share) in zip(hidden, shape.likely, strict=True):
+        if not mass:
+            continue
+        if share:  # p' = kappa p + (1 - kappa) q, and p'/q = 1 + kappa (p/q - 1)
             own = -(-mass * (keep * one + hide * share) >> FINE + 64)
-            level += hide * -(-mass * (ratio - one) // ratio)
-            n, up = _split_above(one + -(-keep * (ratio - one) >> 64), ratios)
+            level += -(-mass * (ratio - one) // ratio)
+            n, up = _split_above(one + -(-keep * (ratio - one) >> 64), low, ratios.rho)
         else:  # p' = p, and q/p = 1 + kappa (q/p - 1)
             own = mass
-            n, up = _split_below(one + (keep * ((one << FINE) // ratio - one) >> 64), ratios)
+            n, up = _split_below(one + (keep * (ratio - one) >> 64), high, ratios.rho)
         if n is None:
             lost += own << 64
             continue
         higher = -(-own * up >> FINE)
         found[n + 1] += higher
         found[n] += max(own - higher, 0) + _SPLIT
-    found[0] += -(-level >> 64)
+    found[0] += -(-hide * level >> 64)
     start, end = min(found), max(found)
     chances = [-(-found[n] >> FINE - MASS) for n in range(start, end + 1)]
     return _window(start, chances, -(-lost >> 64 + FINE - MASS))
 
 
-def _split_above(ratio: int, ratios: Ratios) -> tuple[int | None, int]:
+def _split_above(ratio: int, low: tuple[int, ...], rho: int) -> tuple[int | None, int]:
     """Return n with rho^n about below a ratio of at least 1, and the part that goes to n + 1, from above."""
-    low, _ = ratios.powers
     n = bisect_right(low, ratio) - 1
     if n + 1 >= len(low):
         return None, 0
-    return n, _part((1 << FINE) - (low[n] << FINE) // ratio, ratios)
+    return n, _part((1 << FINE) - (low[n] << FINE) // ratio, rho)
 
 
-def _split_below(inverse: int, ratios: Ratios) -> tuple[int | None, int]:
+def _split_below(inverse: int, high: tuple[int, ...], rho: int) -> tuple[int | None, int]:
     """Return the same for a ratio below 1, whose inverse is given, from below."""
-    _, high = ratios.powers
     n = bisect_left(high, inverse)  # inverse <= rho^n
     if n >= len(high):
         return 1 - n, 0
-    return -n, _part((1 << FINE) - (inverse << FINE) // high[n], ratios)
+    return -n, _part((1 << FINE) - (inverse << FINE) // high[n], rho)
 
 
-def _part(gap: int, ratios: Ratios) -> int:
+def _part(gap: int, rho: int) -> int:
     """Return gap/(1 - 1/rho), at most 1, rounded up."""
-    return min(-(-gap * ratios.rho // (ratios.rho - (1 << FINE))), 1 << FINE)
+    return min(-(-gap * rho // (rho - (1 << FINE))), 1 << FINE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,7 +449,8 @@ class NormalFloor(PrivacyProfile):
         """Return the certified delta at epsilon (nats), at most 1, as a fraction: the same on every machine."""
         factor = exp_lower(min(Fraction(epsilon) / self.reports, Fraction(_FARTHEST)))
         least = int(factor * (1 << FINE))
-        law, (_, high) = self.losses, self._ratios.powers
+        law = self.losses
+        _, high = self._ratios.up_to(max(law.start + len(law.chances), 0))
         found = law.infinite
         for n, chance in enumerate(law.chances, law.start):
             if n >= len(high):
