@@ -176,7 +176,7 @@ def seen() -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
         places = os.environ | {"SHUFFLEDP_JSON_SEEN": folder}
-        for words in (["tests/cli", "-n", "2", "-m", "not slow and not spark"], ["tests/cli/test_demo_collection.py"]):
+        for words in (["tests/cli", "-n", "2", "-m", "not spark"], ["tests/cli/test_demo_collection.py"]):
             subprocess.run([sys.executable, "-m", "pytest", *words], cwd=ROOT, env=places, check=False)
         for path in sorted(Path(folder).iterdir()):
             for line in path.read_text(encoding="utf-8").splitlines():

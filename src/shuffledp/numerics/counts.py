@@ -20,7 +20,7 @@ from shuffledp.numerics.floats import (
     two_product,
 )
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
-from shuffledp.numerics.sums import ComplexArray, IndependentSum, bromwich_line
+from shuffledp.numerics.sums import ComplexArray, IndependentSum, bromwich_line, weighted
 
 # ------------------------------------------------------------------ binomial
 # Binomial probabilities and tails to ten digits and more: any n up to 1e12 and beyond, down to 1e-300.
@@ -274,7 +274,7 @@ class SuccessCount:
         The logarithms have an absolute error of at most 8 EPS per group.
         """
         t = np.concatenate(([0.0], np.geomspace(1e-3 / (self.deviation + 1.0), 60.0, 400)))
-        return t, np.log1p(self.probabilities * np.expm1(-t)[:, None]) @ self.counts
+        return t, weighted(np.log1p(self.probabilities * np.expm1(-t)[:, None]), self.counts)
 
     @cached_property
     def failures(self) -> SuccessCount:
@@ -481,7 +481,9 @@ class _Groups:
         variance = self._least_variance(theta)
         deviation = math.sqrt(variance)
         offset = _exact_offset(x, self.size, self.p)
-        size = float(sums.log_mgf_centered(np.array([-theta + 0j]))[0].real[0]) + theta * float(offset.min())
+        tilts = theta + np.minimum(theta * _FARTHER, 60.0)
+        real, doubt_real = sums.log_mgf_centered(-tilts.astype(np.complex128))
+        size = float(real.real[0]) + theta * float(offset.min())
         # odd, so that the points at +-t pair up; the aliases at x + k period are below exp(-theta period)
         period = 2.0 * math.ceil(8.0 * deviation + (20.0 + 0.5 * max(-size, 0.0)) / theta + 8.0) + 1.0
         points = self._points(variance, period)
@@ -494,7 +496,7 @@ class _Groups:
         log_scale = base + theta * offset
         phase = np.exp((centered - base)[None] + 1j * z.imag[None] * offset[:, None])
         amplitude = weight * np.abs(phase[0]) / np.abs(kernel)
-        value = (phase / kernel).real @ weight
+        value = weighted((phase / kernel).real, weight)
         doubt = float(amplitude @ np.expm1(np.minimum(error + 64 * EPS, 50.0)))
         doubt_phase = 16.0 * EPS * np.abs(offset) * float(amplitude @ np.abs(z))
         missing = 0.0
@@ -503,21 +505,33 @@ class _Groups:
         slack = doubt + doubt_phase + missing + 1e-14 * np.abs(value)
         scale = np.exp(np.minimum(log_scale, 700.0)) * (1 + 16 * EPS * np.abs(log_scale))
         upper = (value + slack) * scale + _TINY
-        alias = math.exp(-theta * period) / -math.expm1(-theta * period) + self._far_alias(x, theta, period, sums)
+        alias = math.exp(-theta * period) / -math.expm1(-theta * period) + _far_alias(
+            np.where(x < period, np.inf, offset), period, tilts, real.real + doubt_real
+        )
         lower = (value - slack) * scale * (1 - 1e-13) - alias - _TINY
         return lower, np.maximum(upper, 0.0)
 
     def _tilt(self, anchor: float) -> float:
         """Return a tilt theta > 0 whose tilted mean is near ``anchor``.
 
-        It is at least 1.5/deviation; any positive tilt gives valid bounds.
+        It is at least 1.5/deviation; any positive tilt gives valid bounds. Newton's steps are taken for the log-odds
+        of the mean, which are nearly linear in theta; halves where a step leaves the bracket.
         """
-        low, high = -60.0, 60.0
+        low, high, theta, users = -60.0, 60.0, 0.0, float(self.size.sum())
+        wanted = math.log(anchor / (users - anchor)) if anchor < users else math.inf
         for _ in range(60):
-            middle = 0.5 * (low + high)
-            tilted = self.p / (self.p + (1.0 - self.p) * math.exp(middle))
-            low, high = (middle, high) if float(tilted @ self.size) > anchor else (low, middle)
-        return max(0.5 * (low + high), 1.5 / max(math.sqrt(self._least_variance(0.0)), 0.3))
+            tilted = self.p / (self.p + (1.0 - self.p) * math.exp(theta))
+            mean, variance = float(tilted @ self.size), float((tilted * (1.0 - tilted)) @ self.size)
+            low, high = (theta, high) if mean > anchor else (low, theta)
+            if not (0.0 < mean < users and variance > 0.0 and wanted < math.inf):
+                theta = 0.5 * (low + high)
+                continue
+            off = math.log(mean / (users - mean)) - wanted
+            step = off * mean * (users - mean) / (users * variance)
+            if abs(step) < 1e-9:
+                break
+            theta = theta + step if low < theta + step < high else 0.5 * (low + high)
+        return max(theta, 1.5 / max(math.sqrt(self._least_variance(0.0)), 0.3))
 
     def _least_variance(self, theta: float) -> float:
         """Return a lower bound on the variance of C tilted by exp(-theta C).
@@ -556,28 +570,41 @@ class _Groups:
         across = np.abs((np.conj(y) * low).imag) / np.abs(y)
         distance = np.where(inside, across, np.minimum(np.abs(low), np.abs(high)))
         with np.errstate(divide="ignore"):
-            return 0.51 * (np.abs(y) ** 2 / distance**2) @ self.scatter
+            return weighted(0.51 * (np.abs(y) ** 2 / distance**2), self.scatter)
 
     def _complement_error(self, z: ComplexArray) -> FloatArray:
         """Bound the error of log M(-z) if probabilities are complements that are off by one EPS, shape of z.
 
         Twice the derivative |d log(1 + p y)/dp| = |y/(1 + p y)|.
         """
-        return 2.0 * EPS * (np.abs(np.expm1(-z))[:, None] / np.abs(_bernoulli_mgf(z, self.p))) @ self.size
+        return 2.0 * EPS * weighted(np.abs(np.expm1(-z))[:, None] / np.abs(_bernoulli_mgf(z, self.p)), self.size)
 
-    def _far_alias(self, x: FloatArray, theta: float, period: float, sums: IndependentSum) -> FloatArray:
-        """Bound the sum of the aliases at x - k period, k >= 1, by Chernoff bounds with larger tilts t.
 
-        The sum is at most sum_k exp(theta k P) M(-t) exp(t (x - k P)), P being the period.
-        """
-        tilts = theta + np.minimum(theta * np.array([0.25, 0.5, 1.0, 2.0, 4.0, 7.0, 11.0]), 60.0)
-        centered, error = sums.log_mgf_centered(-tilts.astype(np.complex128))
-        # Jensen: for real arguments the grouped mgf is an upper bound of the true one
-        gap = (tilts - theta) * period
-        logs = centered.real + error - gap - np.log(-np.expm1(-gap))
-        offset = _exact_offset(x, self.size, self.p)
-        best = np.min(logs[None] + tilts * offset[:, None] + 1e-12 * np.abs(tilts * offset[:, None]), axis=1)
-        return np.where(x < period, 0.0, np.exp(np.minimum(best, 700.0)))
+_FARTHER = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 7.0, 11.0])
+"""Tilts that bound far aliases, relative to that of the line and beyond it."""
+
+
+def _far_alias(offset: FloatArray, period: float, tilts: FloatArray, logs: FloatArray) -> FloatArray:
+    """Bound the sum of the aliases at x - k period, k >= 1, by Chernoff bounds with larger tilts t.
+
+    The sum is at most sum_k exp(theta k P) M(-t) exp(t (x - k P)), P being the period.
+
+    Parameters
+    ----------
+    offset : ndarray, shape (points,)
+        x less the mean; inf where there is no such alias, as x is below the period.
+    period : float
+        P.
+    tilts, logs : ndarray, shape (tilts,)
+        theta and larger tilts t, and upper bounds of log M(-t) of the centred count. By Jensen's inequality the mgf of
+        grouped users is such a bound, for real arguments.
+    """
+    gap = (tilts[1:] - tilts[0]) * period
+    logs = logs[1:] - gap - np.log(-np.expm1(-gap))
+    some = np.isfinite(offset)
+    moved = tilts[1:] * np.where(some, offset, 0.0)[:, None]
+    best = np.min(logs[None] + moved + 1e-12 * np.abs(moved), axis=1)
+    return np.where(some, np.exp(np.minimum(best, 700.0)), 0.0)
 
 
 def _bernoulli_mgf(z: ComplexArray, p: FloatArray) -> ComplexArray:

@@ -24,7 +24,7 @@ import numpy as np
 
 from shuffledp.numerics.floats import EPS, log1p_minus_small
 from shuffledp.numerics.interval import FloatArray, Interval
-from shuffledp.numerics.sums import ComplexArray, bromwich_line
+from shuffledp.numerics.sums import ComplexArray, bromwich_line, weighted, weighted_complex
 
 MAX_GROUPS = 256
 _MAX_POINTS = 1 << 15
@@ -162,8 +162,8 @@ class LaplaceSum:
         pole = np.where(near, 1.0, 1.0 + (1.0 + np.sqrt(size)) / np.abs(below))
         rounding = np.where(near, 4.0 * size + 36.0 * np.abs(rest), 6.0 * pole + 4.0 * np.abs(plain))
         own = 2.0 * _SCALE_ULPS * size / (np.abs(below) * np.abs(above))  # the scales themselves
-        total = np.where(near, w - rest, -plain) @ self.counts.astype(np.complex128)
-        return total, 2.0 * EPS * ((rounding + own) @ self.counts) + self._scatter_error(z)
+        total = weighted_complex(np.where(near, w - rest, -plain), self.counts)
+        return total, 2.0 * EPS * weighted(rounding + own, self.counts) + self._scatter_error(z)
 
     def _scatter_error(self, z: ComplexArray) -> FloatArray:
         """Bound the error of log M(z) from replacing each group's v = (b/max b)^2 by its mean, shape of z.
@@ -177,7 +177,7 @@ class LaplaceSum:
         high = np.multiply.outer(z.imag, root)
         below = np.maximum(1.0 - np.multiply.outer(z.real, end), high)
         distance = below * np.maximum(1.0, high)
-        return 0.51 * (np.abs(z)[:, None] ** 4 / distance**2) @ self.scatter
+        return weighted(0.51 * (np.abs(z)[:, None] ** 4 / distance**2), self.scatter)
 
     def slope(self, theta: float) -> tuple[float, float]:
         """Return first and second derivatives of log M at ``theta`` in (0, 1), to place lines; nothing is certified."""

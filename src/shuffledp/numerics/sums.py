@@ -35,8 +35,8 @@ from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 # second order in j step v: what is left of a sum of many copies once its mean is taken out keeps its digits.
 
 ComplexArray = NDArray[np.complex128]
-_ONE_THREAD = 1 << 18
-"""Number of multiplications of one real matrix product; a larger one would start threads."""
+_ONE_THREAD, _ONE_THREAD_VECTOR = 1 << 18, 1 << 13
+"""Number of multiplications of one real product of two matrices, and of a matrix and a vector; more start threads."""
 _RADII = 24
 """Number of radii |z| at which a bound that increases with |z| is evaluated.
 
@@ -77,6 +77,24 @@ def _product(left: ComplexArray, right: ComplexArray) -> ComplexArray:
     return np.concatenate(found)
 
 
+def weighted(rows: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the matrix product ``rows @ weights``, by products of a few rows, for the reason that `_product` has.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (rows, atoms)
+    weights : ndarray, shape (atoms,)
+    """
+    matrix = np.ascontiguousarray(rows)
+    some = max(1, _ONE_THREAD_VECTOR // max(weights.size, 1))
+    return np.concatenate([matrix[start : start + some] @ weights for start in range(0, max(rows.shape[0], 1), some)])
+
+
+def weighted_complex(rows: ComplexArray, weights: FloatArray) -> ComplexArray:
+    """Return ``rows @ weights`` for complex rows, as `weighted` does."""
+    return np.asarray(weighted(rows.real, weights) + 1j * weighted(rows.imag, weights), dtype=np.complex128)
+
+
 def second_order(
     values: FloatArray, probabilities: FloatArray, z: ComplexArray, places: NDArray[np.int64], doubt: float
 ) -> tuple[ComplexArray, FloatArray]:
@@ -107,7 +125,8 @@ def second_order(
     tilted = probabilities * grown
     baby, baby_rest = _rotated(values[:, None] * (step * np.arange(width)))
     giant, giant_rest = _rotated((step * width * turns)[:, None] * values)
-    table = _product(tilted * giant, baby) + (giant_rest @ tilted)[:, None] + tilted @ baby_rest
+    table = _product(tilted * giant, baby) + weighted_complex(giant_rest, tilted)[:, None]
+    table += weighted_complex(baby_rest.T, tilted)
     real = (theta * values).astype(np.complex128)
     flat = float((probabilities * expm1_minus(real, np.exp(real)).real).sum())
     slope = float((probabilities * values * np.expm1(theta * values)).sum())
@@ -116,7 +135,7 @@ def second_order(
     size = np.abs(z)
     radii = np.geomspace(float(size.min()), float(size.max()) * (1.0 + 1e-12), _RADII)
     reach = radii[:, None] * np.abs(values)
-    most = np.minimum(reach * reach, 8.0 + 2.0 * reach) @ (tilted + probabilities)
+    most = weighted(np.minimum(reach * reach, 8.0 + 2.0 * reach), tilted + probabilities)
     known = most[np.minimum(np.searchsorted(radii, size), _RADII - 1)]
     return found, known * (2.0 * values.size + 200.0 + 2.0 * doubt)
 
@@ -359,10 +378,10 @@ class IndependentSum:
         size = np.where(size == 0.0, EPS * doubt_size, size)  # a zero has no logarithm; its error has
         near = np.abs(w) < 0.3
         log_rest = np.where(near, log1p_minus_small(np.where(near, w, 0.0)), np.log(np.where(near, 1.0, size)) - w)
-        total = (log_rest + terms) @ self.counts.astype(np.complex128)
+        total = weighted_complex(log_rest + terms, self.counts)
         doubt_log = np.where(near, 2.0 * (doubt_terms + 4.0 * np.abs(shift)) * np.abs(w), doubt_size / np.abs(size))
         error = EPS * (34.0 * np.abs(log_rest) + 4.0 * np.abs(w) + doubt_log + doubt_terms)
-        return total, 2.0 * (error @ self.counts)
+        return total, 2.0 * weighted(error, self.counts)
 
     def log_mgf_above(self, theta: FloatArray) -> FloatArray:
         """Return upper bounds on every group's part of log E exp(theta S) for real theta >= 0, shape (thetas, groups).
@@ -597,9 +616,9 @@ class _Line:
         kernel = 1.0 / z**2
         # beyond the last point |exp(s^2 z^2/2)| is e^-FALL of its value at the first
         missing = math.exp(-FALL) * (1.0 / (math.pi * self.cut) + 2.0 / (self.period * self.cut**2)) + lost[0]
-        value = np.real(terms * kernel) @ weight
-        slack = doubt @ np.abs(kernel) + missing + np.abs(value) * 1e-13
-        density = np.real(terms) @ weight + doubt.sum(axis=1) + 2.0 * math.exp(-FALL) / s + lost[1]
+        value = weighted((terms * kernel).real, weight)
+        slack = weighted(doubt, np.abs(kernel)) + missing + np.abs(value) * 1e-13
+        density = weighted(terms.real, weight) + doubt.sum(axis=1) + 2.0 * math.exp(-FALL) / s + lost[1]
         size = np.where(scale[:, 0] > -740.0, np.exp(scale[:, 0]), 0.0)
         upper = (value + slack) * size * (1 + 1e-13) + 1e-300
         logs = m * self.grid_log + 0.5 * (s * self.grid) ** 2

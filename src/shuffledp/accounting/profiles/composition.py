@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from shuffledp.accounting.profiles.knots import ProfileTable, View
-from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
+from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, gaussian_epsilon, gaussian_mu
 from shuffledp.errors import InconsistentBounds, InvalidInput, shown
 from shuffledp.numerics.floats import Upper, deflated, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
@@ -33,6 +33,9 @@ CHORDS = 5e-4
 """Approximate relative width of the composed epsilon that is allowed to chords."""
 _HOPEFUL = 0.9
 """Share of the sum of all budgets below which a ceiling is worth evaluating."""
+_FAR, _LIMIT, _PART = 1.5, 0.25, 0.25
+"""A ceiling is far above a known bound at `_FAR` times it. For rounds whose mu is at most `_LIMIT`, and for an epsilon of
+at most the share `_PART` of the sum of all budgets, the Gaussian limit gives epsilon to a few percent."""
 _ROUGHLY = (64.0, 8.0)
 """Multiples of `CHORDS` with which a rival of the smallest bound is first composed roughly."""
 
@@ -213,13 +216,16 @@ class ComposedProfile(PrivacyProfile):
     def epsilon_below(self, delta: float, ceiling: float) -> Interval:
         """Enclose epsilon(delta), nats; more widely, and sooner, where epsilon is certainly above the ceiling.
 
-        First the rounds are composed from few known values: if the result leaves no doubt that epsilon is above the
-        ceiling, it is returned. Every answer is certified: which one is given decides only how wide it is. Where
+        Rounds that a guess sees far above the ceiling are not composed, but their epsilons are added. Others are first
+        composed from few known values: if the result leaves no doubt that epsilon is above the ceiling, it is returned.
+        Every answer is certified: which one is given decides only how wide it is. Where
         nothing is known from below, twice the width that chords may cost is subtracted from the upper end for this
         decision.
         """
         if check_delta(delta) in self._inverses or not 0.0 < ceiling < _HOPEFUL * self.vanishes_at:
             return self.epsilon(delta)
+        if self._far_above(delta, ceiling):
+            return Interval(0.0, self._added_up(delta))
         for factor in _ROUGHLY:
             apart = [table for part, _ in self.parts if (table := part.table_apart()) is not None]
             if len(apart) < len(self.parts):
@@ -232,6 +238,22 @@ class ComposedProfile(PrivacyProfile):
             if found.upper <= ceiling:
                 break
         return self.epsilon(delta)
+
+    def _far_above(self, delta: float, ceiling: float) -> bool:
+        """Whether epsilon is guessed far above the ceiling; only for rounds of which the Gaussian limit is a good guess."""
+        share, squares = delta / sum(count for _, count in self.parts), 0.0
+        for part, count in self.parts:
+            guess = part.guess_epsilon(share)
+            mu = gaussian_mu(part.epsilon(share).upper if guess is None else guess, share)
+            if mu > _LIMIT:
+                return False
+            squares += count * mu * mu
+        return _FAR * ceiling < gaussian_epsilon(delta, math.sqrt(squares)) < _PART * self.vanishes_at
+
+    def _added_up(self, delta: float) -> float:
+        """Upper bound on epsilon(delta): that of each round, at an equal share of delta, added over all rounds."""
+        share = deflated(delta / sum(count for _, count in self.parts), 4)
+        return inflated(math.fsum(count * part.epsilon(share).upper for part, count in self.parts), 4)
 
     def renyi_directions(self, t: FloatArray) -> tuple[Enclosure, Enclosure]:
         """Enclose the Renyi divergences (nats) of order t + 1 in both directions: the sums over the rounds."""
@@ -322,7 +344,7 @@ class FromAbove(PrivacyProfile):
     def _look(self, part: PrivacyProfile, epsilon: float) -> float:
         if not self.finely:
             return part.log_above(epsilon)
-        value = part.delta(epsilon).upper
+        value = part.delta_above(epsilon)
         return math.log(value) if value > 0.0 else -math.inf
 
     def _inverse(self, target: float) -> Interval:

@@ -85,14 +85,18 @@ def _root(known: list[tuple[float, float]]) -> float:
     return straight - bend if abs(bend) < 0.5 * abs(straight - a) + 1e-3 * abs(straight) else straight
 
 
+def log_end(upper: float) -> float:
+    """Return the logarithm of an upper end of delta, rounded up; -inf for 0."""
+    if upper <= 0.0:
+        return -math.inf
+    log = math.log(upper)
+    return log + roundoff(4, abs(log))
+
+
 def _log_interval(value: Interval) -> Interval:
     """Logarithms of both ends, rounded outward; -inf for 0."""
     lower = math.log(value.lower) if value.lower > 0.0 else -math.inf
-    upper = math.log(value.upper) if value.upper > 0.0 else -math.inf
-    return Interval(
-        lower - roundoff(4, abs(lower)) if lower > -math.inf else lower,
-        upper + roundoff(4, abs(upper)) if upper > -math.inf else upper,
-    )
+    return Interval(lower - roundoff(4, abs(lower)) if lower > -math.inf else lower, log_end(value.upper))
 
 
 class PrivacyProfile(ABC):
@@ -187,7 +191,10 @@ class PrivacyProfile(ABC):
 
     @property
     def known_below(self) -> bool:
-        """Whether lower ends of delta may be more than 0: some profiles are known only from above."""
+        """Whether lower ends of `log_delta_pair`, of which rounds are composed, may be more than that of 0.
+
+        Some profiles are known only from above.
+        """
         return True
 
     def test_masses(self, epsilon: float) -> tuple[Interval, Interval] | None:
@@ -206,6 +213,10 @@ class PrivacyProfile(ABC):
         first, second = self.delta_pair(epsilon)
         found = _log_interval(first)
         return found, found if second is first else _log_interval(second)
+
+    def delta_above(self, epsilon: float) -> float:
+        """Return the upper end of `delta` at epsilon (nats, at least 0), for callers who need no lower end."""
+        return self.delta(epsilon).upper
 
     def log_above(self, epsilon: float) -> float:
         """Return the upper end of log delta(epsilon), of the larger direction, for epsilon below `vanishes_at`."""
@@ -542,6 +553,19 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     for _ in range(60):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if gaussian_delta(middle, mu) > delta else (low, middle)
+    return high
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """Return about the mu at which mu-GDP has this delta at epsilon (nats, finite); inf if it is above 100."""
+    low, high = 0.0, 1.0
+    while gaussian_delta(epsilon, high) < delta:
+        low, high = high, 2.0 * high
+        if high > 100.0:
+            return math.inf
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if gaussian_delta(epsilon, middle) < delta else (low, middle)
     return high
 
 

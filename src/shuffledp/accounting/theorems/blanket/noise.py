@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_delta, gaussian_epsilon, safe_side
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_delta, gaussian_epsilon, log_end, safe_side
 from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile, OwnBudgetsProfile, loss_law
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
@@ -27,6 +27,7 @@ from shuffledp.numerics.floats import (
     roundoff,
 )
 from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.sums import positive_parts
 from shuffledp.randomizers.base import CellSpread, NoiseLaw, PairBlanket
 
 # Chances that users send a common blanket when a victim's noise is known up to a range of scales.
@@ -512,6 +513,10 @@ _UNLIKELY = 1.6
 """Cores whose expected epsilon exceeds the best one by this factor are not evaluated."""
 _FINENESS = 4.0
 """Number of blocks of the count of blanket reports, relative to the usual number."""
+_QUICK = 0.3
+"""Relative smoothing of the transform in `most_quickly`."""
+_NEARLY, _ROUGHLY = 1.002, 1.06
+"""Factors by which quick values may err: about 1e-3 between cores of one scale, 4 % between those of different scales."""
 
 
 def is_usual(law: NoiseLaw, scales: FloatArray) -> NDArray[np.bool_]:
@@ -593,9 +598,32 @@ class NoiseProfile(PrivacyProfile):
         """Interval [0, 0]: delta tends to 0 for large epsilon, as the report's own profile does."""
         return Interval(0.0, 0.0)
 
+    @property
+    def known_below(self) -> bool:
+        """False: values at knots are upper ends alone, because a lower end costs as much again and certifies nothing.
+
+        `delta` and `epsilon` enclose the bound from both sides.
+        """
+        return False
+
     def delta_at(self, epsilon: float) -> Interval:
         """Enclose the blanket theorem's bound (I) on delta(epsilon), with the core that suits that delta."""
         return self._view(self.best_core(epsilon)).delta(epsilon)
+
+    def delta_above(self, epsilon: float) -> float:
+        """Return the upper end of `delta` alone, in half the time."""
+        if epsilon >= self.top:
+            return self.delta(epsilon).upper
+        return min(self._view(self.best_core(epsilon)).most(epsilon), 1.0)
+
+    def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """Return, for both directions alike, the interval from -inf to the upper end of log delta(epsilon)."""
+        both = Interval(-math.inf, log_end(self.delta_above(epsilon)))
+        return both, both
+
+    def log_roughly(self, epsilon: float) -> float:
+        """Return the upper end of log delta(epsilon)."""
+        return log_end(self.delta_above(epsilon))
 
     def best_core(self, epsilon: float) -> Core:
         """Return the core with which `delta_at` evaluates (I) at epsilon; public so that it can be checked."""
@@ -606,8 +634,7 @@ class NoiseProfile(PrivacyProfile):
         if expected == _FEW:  # so few users that the normal limit says nothing: compare, a few times per unit
             at = -1 - math.floor(4.0 * epsilon)
             if at not in self._serving:
-                cores = [core for _, core in self._promising(_FEW)]
-                self._serving[at] = min(cores, key=lambda core: self._view(core).most(epsilon))
+                self._serving[at] = self._least([core for _, core in self._promising(_FEW)], epsilon)
             return self._proved(self._serving[at], epsilon)
         depth = -math.log10(expected)
         key = math.ceil(depth) if depth <= _OFTEN else 3 * math.ceil(depth / 3.0)  # few cores serve a curve
@@ -625,6 +652,21 @@ class NoiseProfile(PrivacyProfile):
         cores = [core for _, core in self._promising(delta)]
         if not epsilon < min(self.top, _HOPELESS):
             return cores[0]
+        return self._least(cores, epsilon)
+
+    def _least(self, cores: list[Core], epsilon: float) -> Core:
+        """Return the core with the smallest bound at epsilon; those that are quickly seen to be worse are left out."""
+        if self._view(cores[0]).common is None:
+            quick = {core: self._view(core).most_quickly(epsilon) for core in cores}
+            own: dict[Noise, float] = {}
+            for core, value in quick.items():
+                own[core.noise] = min(value, own.get(core.noise, math.inf))
+            least = min(own.values())
+            cores = [
+                core
+                for core, value in quick.items()
+                if value <= _NEARLY * own[core.noise] and own[core.noise] <= _ROUGHLY * least
+            ]
         return min(cores, key=lambda core: self._view(core).most(epsilon))
 
     def _inverse(self, target: float) -> Interval:
@@ -710,6 +752,13 @@ class _View:
     def most(self, epsilon: float) -> float:
         """Upper end; where the end points are not proved the worst pair, that of the last epsilon where they are."""
         return self.above.delta(min(epsilon, self.proved)).upper
+
+    def most_quickly(self, epsilon: float) -> float:
+        """About `most`: as if there were as many blanket reports as are expected. Nothing is certified by it."""
+        law, reports = loss_law(self.records.blanket, min(epsilon, self.proved)), self.others.most.mean + 1.0
+        if not law.finite:
+            return law.alone
+        return float(positive_parts(law.one, np.array([reports]), _QUICK).upper[0]) / reports + law.charge
 
     def least(self, epsilon: float) -> float:
         """Lower end of the end points' functional."""
