@@ -611,7 +611,7 @@ class _Line:
         scale = log_terms[:, :1].real
         if not (scale < 700.0).all():
             raise NotConverged("the moment generating function overflows; the sum could not be certified")
-        terms = np.exp(log_terms - scale)
+        terms: ComplexArray = np.exp(log_terms - scale)
         doubt = weight * np.abs(terms) * np.expm1(np.minimum(error, 50.0))
         kernel = 1.0 / z**2
         # beyond the last point |exp(s^2 z^2/2)| is e^-FALL of its value at the first

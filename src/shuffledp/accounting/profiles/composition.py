@@ -34,8 +34,8 @@ CHORDS = 5e-4
 _HOPEFUL = 0.9
 """Share of the sum of all budgets below which a ceiling is worth evaluating."""
 _FAR, _LIMIT, _PART = 1.5, 0.25, 0.25
-"""A ceiling is far above a known bound at `_FAR` times it. For rounds whose mu is at most `_LIMIT`, and for an epsilon of
-at most the share `_PART` of the sum of all budgets, the Gaussian limit gives epsilon to a few percent."""
+"""A ceiling is far above a known bound at `_FAR` times it. For rounds whose mu is at most `_LIMIT`, and for an epsilon
+of at most the share `_PART` of the sum of all budgets, the Gaussian limit gives epsilon to a few percent."""
 _ROUGHLY = (64.0, 8.0)
 """Multiples of `CHORDS` with which a rival of the smallest bound is first composed roughly."""
 
@@ -240,7 +240,7 @@ class ComposedProfile(PrivacyProfile):
         return self.epsilon(delta)
 
     def _far_above(self, delta: float, ceiling: float) -> bool:
-        """Whether epsilon is guessed far above the ceiling; only for rounds of which the Gaussian limit is a good guess."""
+        """Return whether epsilon is guessed far above the ceiling; False where the Gaussian limit is no good guess."""
         share, squares = delta / sum(count for _, count in self.parts), 0.0
         for part, count in self.parts:
             guess = part.guess_epsilon(share)

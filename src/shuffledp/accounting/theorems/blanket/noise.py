@@ -516,7 +516,7 @@ _FINENESS = 4.0
 _QUICK = 0.3
 """Relative smoothing of the transform in `most_quickly`."""
 _NEARLY, _ROUGHLY = 1.002, 1.06
-"""Factors by which quick values may err: about 1e-3 between cores of one scale, 4 % between those of different scales."""
+"""Factors by which quick values may err: about 1e-3 between cores of one scale, 4 % between those of several."""
 
 
 def is_usual(law: NoiseLaw, scales: FloatArray) -> NDArray[np.bool_]:
