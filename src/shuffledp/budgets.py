@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import VALUE, BadEntry, InvalidInput
+from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 
 MAX_EPSILON0 = 700.0
 """Largest local budget accepted (nats): beyond it exp(epsilon0) leaves double precision."""
@@ -205,8 +205,8 @@ def _as_counts(values: ArrayLike) -> NDArray[np.int64]:
 
 
 def _too_many(values: ArrayLike) -> InvalidInput:
-    shown = _short(values).strip("[]")
-    return InvalidInput(f"at most 2^53 (about 9e15) users can be counted exactly; got {shown}; state fewer")
+    given = _short(values).strip("[]")
+    return InvalidInput(f"at most 2^53 (about 9e15) users can be counted exactly; got {given}; state fewer")
 
 
 def _check_range(values: NDArray[np.float64], what: str, top: float, rule: str, *, closed: bool) -> None:
@@ -252,8 +252,8 @@ def _counted(eps: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def _short(values: object) -> str:
-    shown: object = list(values)[:5] if isinstance(values, Sequence) and not isinstance(values, str) else values
-    text = repr(shown)
+    some: object = list(values)[:5] if isinstance(values, Sequence) and not isinstance(values, str) else values
+    text = repr(some)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
@@ -321,3 +321,76 @@ def level_indices(budgets: Budgets, epsilons: ArrayLike, deltas: ArrayLike | Non
 
 def _pairs(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.complex128]:
     return first + 1j * second
+
+
+# A public grid that budgets are rounded down to, so that any number of different ones become a few thousand.
+#
+# The grid cuts each octave [2^k, 2^(k+1)) from 2^-10 to 2^10 into `steps` equal steps, a power of two; below 2^-10
+# stands 0 alone. A budget x of the octave k becomes floor(x 2^-k steps) 2^k / steps. All operations but floor are
+# products with powers of two, so they are exact in any arithmetic of doubles: every engine rounds alike, to the bit,
+# and never up.
+
+LOWEST, HIGHEST = -10, 9
+"""Exponents of the lowest and of the highest octave of the grid of budgets; the largest budget is 700."""
+
+
+_OCTAVES = HIGHEST - LOWEST + 1
+
+
+_MOST = 1 << 20
+
+
+def checked_levels(levels: object) -> int:
+    """Return the number of levels of the grid of budgets, after checking it.
+
+    Raises
+    ------
+    InvalidInput
+        Unless it is a whole number from 21 to 2^20.
+    """
+    if isinstance(levels, bool) or not isinstance(levels, int) or not _OCTAVES < levels <= _MOST:
+        raise InvalidInput(
+            f"`levels` of budgets must be a whole number from {_OCTAVES + 1} to {_MOST:,}; got {shown(levels)}"
+        )
+    return levels
+
+
+def steps_of(levels: int) -> int:
+    """Return the number of steps per octave: the largest power of two with which the grid has at most `levels` values.
+
+    Parameters
+    ----------
+    levels : int
+        Largest number of values of the grid, at least 21.
+
+    Examples
+    --------
+    >>> steps_of(4096)
+    128
+    """
+    return 1 << (((levels - 1) // _OCTAVES).bit_length() - 1)
+
+
+def rounded_down(epsilons: NDArray[np.float64], levels: int) -> NDArray[np.float64]:
+    """Return budgets rounded down to the grid.
+
+    Parameters
+    ----------
+    epsilons : ndarray, shape (n,)
+        Budgets, nats, in [0, 700].
+    levels : int
+        Largest number of values of the grid, at least 21.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Each at most the budget and, for budgets of at least 2^-10, at least 1 - 1/steps of it.
+
+    Examples
+    --------
+    >>> rounded_down(np.array([0.0, 0.0001, 0.7, 1.0, 700.0]), 4096).tolist()
+    [0.0, 0.0, 0.69921875, 1.0, 700.0]
+    """
+    octaves = np.frexp(epsilons)[1] - 1  # x = m 2^e with m in [1/2, 1)
+    unit = np.ldexp(1.0 / steps_of(levels), np.maximum(octaves, LOWEST))
+    return np.where(octaves < LOWEST, 0.0, np.floor(epsilons / unit) * unit)

@@ -107,3 +107,23 @@ def test_an_epsilon_to_publish(run, tmp_path):
         assert error.endswith(f"got {got}")
     error = run("frequency", table, *ask, "--target-epsilon", "1", "--consent", "a=1").error
     assert error == "--consent belongs to --epsilon0, and --target-epsilon finds that"
+
+
+def test_a_column_of_budgets_under_an_epsilon_to_publish(run_as_typed, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("vote,consent\n" + "yes,low\nno,high\n" * 1000)
+    ask = ("frequency", table, "--value", "vote", "--categories", "yes,no", "--delta", "1e-5", "--seen", "reports")
+    ask += ("--epsilon0", "consent", "--consent", "low=1", "--consent", "high=4")
+    found = run_as_typed(*ask, "--target-epsilon", "0.1", "--json").json["guarantee"]
+    low, high = (level["epsilon0"] for level in found["setting"]["levels"])
+    assert found["epsilon"]["upper"] <= 0.1
+    assert low < 1.0
+    assert high == pytest.approx(4.0 * low, rel=1e-12)
+    said = " ".join(run_as_typed(*ask, "--target-epsilon", "0.1").out.split())
+    assert re.search(
+        rf"All budgets of consent were multiplied with {low:.5f}\d* for a central epsilon of 0\.1: [\d.]+, [\d.]+\. To "
+        "whoever sees reports unshuffled: ",
+        said,
+    )
+    said = " ".join(run_as_typed(*ask, "--target-epsilon", "3").out.split())
+    assert "The budgets of consent stay within a central epsilon of 3 as they are. To whoever" in said

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
-from shuffledp.budgets import Budgets
+from shuffledp.budgets import Budgets, rounded_down, steps_of
 from shuffledp.errors import InvalidInput
-from shuffledp.records.people import RowBudgets, rounded_down, steps_of
+from shuffledp.records.people import RowBudgets
 
 ALL = np.concatenate([[0.0, 700.0, 1.0, np.nextafter(1.0, 0.0), 2.0**-10, 5e-324], np.geomspace(1e-6, 700.0, 5000)])
 

@@ -29,7 +29,7 @@ def copied(estimator):
 def test_parameters_are_the_constructor_s():
     estimator = FrequencyEstimator(["a", "b"], delta=1e-6, mechanism="oue")
     assert sorted(estimator.get_params()) == sorted([
-        "categories", "delta", "seen", "mechanism", "clip", "missing_as", "missing_person", "other", "weights",
+        "categories", "delta", "seen", "mechanism", "clip", "missing_as", "missing_person", "other", "weights", "where",
         "random", "any_delta",
         "rows_per_person", "missing_budget", "ledger", "population", "fixed_in_advance", "title",
         "consent", "table_options", "target_epsilon", "rows", "progress",

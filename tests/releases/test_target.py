@@ -13,6 +13,9 @@ PEOPLE = {
     "hours": [10.0, 40.0] * (N // 2),
     "side": ["north"] * 1_500 + ["south"] * 500,
     "who": [f"p{row // 2}" for row in range(N)],
+    "budget": [1.0, 3.0, 3.0, 0.0] * (N // 4),
+    "pairs": [1.0, 1.0, 3.0, 3.0] * (N // 4),
+    "word": ["low", "high"] * (N // 2),
 }
 QUESTIONS = {
     "frequency": (sdp.Frequency(["yes", "no"]), "vote", None),
@@ -74,11 +77,71 @@ def test_a_target_that_no_crowd_is_needed_for():
     assert found.guarantee.epsilon.upper <= 2.0
 
 
+# A column of budgets under a target: all are lowered by one factor.
+
+
+@pytest.mark.parametrize("seen", ["reports", "levels"])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_all_budgets_of_a_column_are_lowered_by_one_factor(question, seen):
+    """Certified with the budgets that were asked with; a factor larger by a tenth would break the target."""
+    if (question, seen) == ("piecewise", "reports"):
+        pytest.skip("piecewise noise of several budgets needs levels seen")
+    target = 0.1
+    found = asked(question, target, budgets="budget", seen=seen)
+    budgets = found.guarantee.setting.budgets
+    assert 0.0 < found.lowered < 1.0
+    assert budgets.epsilons.tolist() == [0.0, found.lowered, 3.0 * found.lowered]
+    assert budgets.counts.tolist() == [N // 4, N // 4, N // 2]
+    assert sdp.certify(found.guarantee.setting, DELTA).epsilon.upper == found.guarantee.epsilon.upper <= target
+    what, value, mechanism = QUESTIONS[question]
+    more = [1.1 * found.lowered * budget for budget in PEOPLE["budget"]]
+    above = sdp.release(
+        what, PEOPLE | {"more": more}, value=value, mechanism=mechanism, budgets="more", seen=seen, delta=DELTA
+    )
+    assert above.guarantee.epsilon.upper > target
+
+
+def test_no_budget_is_raised():
+    found = asked("mean", 5.0, budgets="budget", seen="reports")
+    assert found.lowered == 1.0
+    assert found.guarantee.setting.budgets.epsilons.tolist() == [0.0, 1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "rule", [{}, {"person": "who", "rows_per_person": 2}, {"person": "who", "rows_per_person": "one"}]
+)
+def test_lowered_budgets_of_persons(rule):
+    found = asked("mean", 0.1, budgets="pairs", seen="levels", **rule)
+    assert found.guarantee.setting.budgets.epsilons.tolist() == [found.lowered, 3.0 * found.lowered]
+    assert found.guarantee.epsilon.upper <= 0.1
+    assert found.guarantee.setting.group_size == (2 if rule.get("rows_per_person") == 2 else 1)
+
+
+@pytest.mark.costly
+def test_lowered_budgets_of_groups_and_words_and_arrays_and_several_questions():
+    consent = {"consent": {"low": 1.0, "high": 3.0}, "budgets": "word", "seen": "reports", "delta": DELTA}
+    by = sdp.release_by(
+        sdp.Mean(0, 50), PEOPLE, value="hours", by="side", groups=["north", "south"], target_epsilon=0.1, **consent
+    )
+    assert by.guarantee.epsilon.upper <= 0.1
+    assert len({release.lowered for release in by.releases.values()}) == 1
+    questions = [sdp.Ask(sdp.Mean(0, 50), "hours"), sdp.Ask(sdp.Frequency(["yes", "no"]), "vote")]
+    several = sdp.release_together(questions, PEOPLE, target_epsilon=0.1, **consent)
+    alone = sdp.release(sdp.Mean(0, 50), PEOPLE, value="hours", target_epsilon=0.1, **consent)
+    assert 0.095 <= several.epsilon <= 0.1
+    assert several.releases[0].lowered < alone.lowered
+    in_memory = sdp.estimate_mean(
+        PEOPLE["hours"], 0, 50, [1.0, 3.0] * (N // 2), seen="reports", target_epsilon=0.1, delta=DELTA
+    )
+    assert in_memory.guarantee.epsilon == alone.guarantee.epsilon
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         ({}, r"say either the local budgets \(`epsilon0`\), or the central epsilon .*; got neither$"),
         ({"budgets": 1.0, "target_epsilon": 1.0}, "; got both$"),
+        ({"target_epsilon": 1.0, "budgets": "budget"}, "so `seen` is needed"),
         ({"target_epsilon": 0.0}, r"^`target_epsilon` must be a positive number of nats; got 0.0$"),
         ({"target_epsilon": True}, r"^`target_epsilon` must be a positive number of nats; got True$"),
         ({"target_epsilon": float("inf")}, "got inf$"),

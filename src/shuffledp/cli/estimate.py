@@ -28,7 +28,6 @@ from shuffledp.report.answer import Answer, title_of
 from shuffledp.report.terminal import Shown, print_grouped, print_release, print_weighted
 from shuffledp.report.to_json import dumps, grouped_to_json, release_to_json, weighted_to_json
 from shuffledp.report.wording import down, near, probability, unshuffled, up
-from shuffledp.setting import Guarantee
 from shuffledp.shell.estimate_options import typed_name
 from shuffledp.shell.options import BOUNDS, table_options
 from shuffledp.shell.output import COMMAND_LINE, console, opened_ledger, outputs, working
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
 Typed = Mapping[str, Any]
 """The options as typed, by their Python names."""
 Part = TypeVar("Part")
+MOST_LOCAL = 8
+"""Local budgets that are listed; of more the smallest and the largest are told."""
 
 
 # The door: what was typed becomes `Ask`, `People` and `Terms`, each option in the field of its name.
@@ -213,21 +214,30 @@ def show(
         return
     else:
         print_release(console(), found, shown)
-    tell_local(typed, found.guarantee)
+    tell_local(typed, found.releases[found.worst] if isinstance(found, GroupedRelease) else found)
     if margins is not None and isinstance(found, GroupedRelease):
         print_weighted(console(), found, margins)
     for path in written:
         console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
 
-def tell_local(typed: Typed, guarantee: Guarantee) -> None:
-    """Print, beside a target epsilon, the local budget that was found for it."""
-    if typed["target_epsilon"] is not None:
-        console().print(
-            f"Local budget found for a central epsilon of {near(typed['target_epsilon'])}: "
-            f"{down(guarantee.setting.budgets.epsilons[-1], 6)} for everybody. {unshuffled(guarantee.setting)}",
-            highlight=False,
+def tell_local(typed: Typed, found: Release) -> None:
+    """Say beside a central epsilon that was asked for which local budgets were found for it."""
+    if typed["target_epsilon"] is None:
+        return
+    setting, wanted = found.guarantee.setting, near(typed["target_epsilon"])
+    local = [down(budget, 6) for budget in setting.budgets.epsilons]
+    if typed["epsilon0"] is None:
+        said = f"Local budget found for a central epsilon of {wanted}: {local[-1]} for everybody."
+    elif found.lowered == 1.0:
+        said = f"The budgets of {typed['epsilon0']} stay within a central epsilon of {wanted} as they are."
+    else:
+        which = ", ".join(local) if len(local) <= MOST_LOCAL else f"from {local[0]} to {local[-1]}"
+        said = (
+            f"All budgets of {typed['epsilon0']} were multiplied with {down(found.lowered, 6)} for a central epsilon "
+            f"of {wanted}: {which}."
         )
+    console().print(f"{said} {unshuffled(setting)}", highlight=False, markup=False)
 
 
 def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown, margins: Margins | None) -> str:
@@ -525,7 +535,7 @@ def _show(
                 print_weighted(out, grouped, margins)
         else:
             print_release(out, completed(each, published=published), besides)
-    tell_local(typed, joint.releases[0].guarantee)
+    tell_local(typed, joint.releases[0])
     for path in written:
         out.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 

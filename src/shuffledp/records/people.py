@@ -11,7 +11,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.budgets import MAX_EPSILON0, Budgets, level_indices
+from shuffledp.budgets import MAX_EPSILON0, Budgets, checked_levels, level_indices, rounded_down
 from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
@@ -19,79 +19,6 @@ from shuffledp.randomizers.vector import mix
 from shuffledp.records.columns import as_labels, check_different, known_codes
 from shuffledp.records.sources import Batch, Person, Source, as_in_table, in_order
 from shuffledp.tables.options import one_spelling
-
-# A public grid that budgets are rounded down to, so that any number of different ones become a few thousand.
-#
-# The grid cuts each octave [2^k, 2^(k+1)) from 2^-10 to 2^10 into `steps` equal steps, a power of two; below 2^-10
-# stands 0 alone. A budget x of the octave k becomes floor(x 2^-k steps) 2^k / steps. All operations but floor are
-# products with powers of two, so they are exact in any arithmetic of doubles: every engine rounds alike, to the bit,
-# and never up.
-
-LOWEST, HIGHEST = -10, 9
-"""Exponents of the lowest and of the highest octave of the grid of budgets; the largest budget is 700."""
-
-
-_OCTAVES = HIGHEST - LOWEST + 1
-
-
-_MOST = 1 << 20
-
-
-def checked_levels(levels: object) -> int:
-    """Return the number of levels of the grid of budgets, after checking it.
-
-    Raises
-    ------
-    InvalidInput
-        Unless it is a whole number from 21 to 2^20.
-    """
-    if isinstance(levels, bool) or not isinstance(levels, int) or not _OCTAVES < levels <= _MOST:
-        raise InvalidInput(
-            f"`levels` of budgets must be a whole number from {_OCTAVES + 1} to {_MOST:,}; got {shown(levels)}"
-        )
-    return levels
-
-
-def steps_of(levels: int) -> int:
-    """Return the number of steps per octave: the largest power of two with which the grid has at most `levels` values.
-
-    Parameters
-    ----------
-    levels : int
-        Largest number of values of the grid, at least 21.
-
-    Examples
-    --------
-    >>> steps_of(4096)
-    128
-    """
-    return 1 << (((levels - 1) // _OCTAVES).bit_length() - 1)
-
-
-def rounded_down(epsilons: FloatArray, levels: int) -> FloatArray:
-    """Return budgets rounded down to the grid.
-
-    Parameters
-    ----------
-    epsilons : ndarray, shape (n,)
-        Budgets, nats, in [0, 700].
-    levels : int
-        Largest number of values of the grid, at least 21.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Each at most the budget and, for budgets of at least 2^-10, at least 1 - 1/steps of it.
-
-    Examples
-    --------
-    >>> rounded_down(np.array([0.0, 0.0001, 0.7, 1.0, 700.0]), 4096).tolist()
-    [0.0, 0.0, 0.69921875, 1.0, 700.0]
-    """
-    octaves = np.frexp(epsilons)[1] - 1  # x = m 2^e with m in [1/2, 1)
-    unit = np.ldexp(1.0 / steps_of(levels), np.maximum(octaves, LOWEST))
-    return np.where(octaves < LOWEST, 0.0, np.floor(epsilons / unit) * unit)
-
 
 _MERGE = 1 << 22
 """Number of different budgets gathered before they are merged; memory is a few times that."""
@@ -119,8 +46,10 @@ class RowBudgets:
         refused. The budget must be missing for a reason that has nothing to do with the record.
     levels : int, optional
         Round each budget of the column down to one of at most this number of public values (21 to 2^20), see
-        `shuffledp.records.people`. Certificate and reports use the rounded budgets, so nobody gets less privacy than
+        `shuffledp.budgets`. Certificate and reports use the rounded budgets, so nobody gets less privacy than
         promised. 4096 lowers a budget by at most 1/128 of it, and budgets below 2^-10 to 0.
+    factor : float
+        Factor of every budget of the column, above 0 and at most 1; a target finds it.
 
     Raises
     ------
@@ -139,6 +68,7 @@ class RowBudgets:
     delta0: float | str = 0.0
     missing: float | None = None
     levels: int | None = None
+    factor: float = 1.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.epsilon0, str | int | float | np.number):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -153,6 +83,8 @@ class RowBudgets:
                 f"`missing_budget` must be a number of nats from 0 to {MAX_EPSILON0:g}, for a column of budgets; "
                 f"got {shown(self.missing)} with epsilon0 = {shown(self.epsilon0)}"
             )
+        if not 0.0 < self.factor <= 1.0:
+            raise InvalidInput(f"`factor` lowers every budget, so it must lie in (0, 1]; got {shown(self.factor)}")
         if self.levels is not None:
             checked_levels(self.levels)
             if not isinstance(self.epsilon0, str) or self.consent is not None:
@@ -195,8 +127,8 @@ class RowBudgets:
         if not isinstance(self.epsilon0, str):
             return np.asarray(self.epsilon0, dtype=np.float64)
         if self.consent is not None:
-            return self._meant(batch)
-        return self._checked(batch.numbers(self.epsilon0), batch.before)
+            return self._meant(batch) * self.factor
+        return self._checked(batch.numbers(self.epsilon0), batch.before) * self.factor
 
     def explained(self, error: InvalidInput) -> InvalidInput:
         """Return an error about the column of budgets with the advice to explain words by `consent`.

@@ -124,6 +124,8 @@ class Release:
         records.
     where : mapping of str to tuple of hashable
         Public values of the rows that were asked, by column; empty: all rows were.
+    lowered : float
+        What every budget of a column was lowered by to meet a target, in (0, 1]; 1: they are as they were stated.
     """
 
     question: Question
@@ -138,6 +140,7 @@ class Release:
     clipped: bool = False
     fingerprint: str = ""
     where: Mapping[str, tuple[Hashable, ...]] = field(default_factory=dict[str, tuple[Hashable, ...]])
+    lowered: float = 1.0
 
     @property
     def categories(self) -> tuple[Hashable, ...] | None:
@@ -425,7 +428,7 @@ class RangeRelease(Release):
 
     Parameters
     ----------
-    question, analysis, guarantee, n, rows, mechanism, private, weights, unit, clipped, fingerprint, where
+    question, analysis, guarantee, n, rows, mechanism, private, weights, unit, clipped, fingerprint, where, lowered
         As for `Release`; the question is `Quantiles`.
     """
 
@@ -489,7 +492,7 @@ class ItemsRelease(Release):
 
     Parameters
     ----------
-    question, analysis, guarantee, n, rows, mechanism, private, weights, unit, clipped, fingerprint, where
+    question, analysis, guarantee, n, rows, mechanism, private, weights, unit, clipped, fingerprint, where, lowered
         As for `Release`; the question is the one that searches for items.
     """
 

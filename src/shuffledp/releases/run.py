@@ -289,10 +289,11 @@ def row_budgets(people: People, target: float | None = None) -> RowBudgets:
     ------
     InvalidInput
         If the long form is given together with `consent` or `missing_budget`, which belong inside it; if there are
-        both budgets and a target, or neither.
+        both one budget for all and a target, or neither.
     """
     budgets, consent, missing = people.budgets, people.consent, people.missing_budget
-    if (budgets is None) == (target is None):
+    column = isinstance(budgets.epsilon0 if isinstance(budgets, RowBudgets) else budgets, str)
+    if (budgets is None) == (target is None) and not column:
         raise InvalidInput(
             "say either the local budgets (`epsilon0`), or the central epsilon (`target_epsilon`) for which the "
             f"largest one is found; got {'neither' if budgets is None else 'both'}"
@@ -412,8 +413,8 @@ class Run:
         count: Callable[[RowBudgets], list[Headcount]],
         together: Callable[[Sequence[Guarantee]], float] | None,
     ) -> list[Headcount]:
-        """Count the people, and return them with the largest budget that the target allows, for each group."""
-        from shuffledp.releases.target import budget_within, with_budget
+        """Count the people, and return them with the largest budgets that the target allows, for each group."""
+        from shuffledp.releases.target import size_within, sized
 
         groups, target = count(self.who), self.terms.target_epsilon
         assert target is not None
@@ -421,10 +422,11 @@ class Run:
         def certify_one(at: int, people: Headcount) -> Guarantee:
             return self._certified(asked[at], people, None)[0]
 
-        budget = budget_within(target, len(asked), groups, certify_one, together)
+        size = size_within(target, len(asked), groups, certify_one, together)
+        found = [sized(people, size) for people in groups]
         if self.people.person is None:
-            return [with_budget(people, budget) for people in groups]
-        again = count(RowBudgets(budget))  # what tells tables apart is made of persons and their budgets
+            return found
+        again = count(found[0].who)  # what tells tables apart is made of persons and their budgets
         if [people.population.n for people in again] != [people.population.n for people in groups]:
             raise InvalidInput("the table has changed since its people were counted; leave it until the command ends")
         return again
@@ -505,6 +507,7 @@ class Run:
             clipped=ask.clip,
             fingerprint=task.fingerprint().hex(),
             where=prepared.where,
+            lowered=people.who.factor,
         )
 
 

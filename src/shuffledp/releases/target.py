@@ -1,8 +1,11 @@
-"""The search, before a record is read, for the local budget (one for everybody) at which a target epsilon is certified.
+"""The search, before a record is read, for the local budgets at which a target epsilon is certified.
 
-The shape of reports (the size of a subset, the windows of a number) depends on the budget, so the certified epsilon may
-jump as the budget grows. The budget is searched for within one shape; if it leads to another shape, the search goes on
-from there. The budget that is finally used was certified for exactly this population, with its own shape.
+They have one size: of one budget for everybody the budget itself; of a column of budgets the factor by which all are
+lowered, at most 1, since a column says what people allow.
+
+The shape of reports (the size of a subset, the windows of a number) depends on the budgets, so the certified epsilon
+may jump as they grow. The size is searched for within one shape; if it leads to another shape, the search goes on from
+there. The size that is finally used was certified for exactly this population, with its own shape.
 """
 
 from __future__ import annotations
@@ -25,10 +28,12 @@ Compose = Callable[[Sequence[Guarantee]], float]
 """Function of several guarantees of the same people that returns their joint epsilon (nats)."""
 
 _TURNS = 8
-"""Number of shapes tried before the budget is lowered until it is certified with its own shape."""
+"""Number of shapes tried before budgets are lowered until they are certified with their own shape."""
 _LOWER = 0.97
 _CLOSE = 1.005
-"""Relative precision of the largest budget for several questions: half a percent."""
+"""Relative precision of the largest size for several questions: half a percent."""
+_SAFE = 1.0 - 2e-9
+"""Factor that leaves room for the rounding of a certified epsilon to ten digits."""
 
 
 def checked_target(target: float) -> float:
@@ -39,16 +44,29 @@ def checked_target(target: float) -> float:
     return float(target)
 
 
-def with_budget(people: Headcount, budget: float) -> Headcount:
-    """Return the same people with one budget (nats) for all of them."""
-    population = Budgets([budget], [people.population.n], [float(people.population.deltas[0])])
-    return replace(people, who=RowBudgets(budget), population=population)
+def sized(people: Headcount, size: float) -> Headcount:
+    """Return the same people with budgets of a size.
+
+    Parameters
+    ----------
+    people : Headcount
+        People with the budgets that a column states, or with a budget of 1 for everybody.
+    size : float
+        Factor of all budgets, positive; at most 1 for a column.
+    """
+    known = people.population
+    who = replace(people.who, factor=size) if _by_column(people) else RowBudgets(size, delta0=people.who.delta0)
+    return replace(people, who=who, population=Budgets(known.epsilons * size, known.counts, known.deltas))
 
 
-def budget_within(
+def _by_column(people: Headcount) -> bool:
+    return isinstance(people.who.epsilon0, str)
+
+
+def size_within(
     target: float, questions: int, groups: Sequence[Headcount], certify: Certify, together: Compose | None
 ) -> float:
-    """Return about the largest budget (nats) whose guarantee is within the target, for every question and every group.
+    """Return about the largest size whose guarantee is within the target, for every question and every group.
 
     Parameters
     ----------
@@ -57,7 +75,7 @@ def budget_within(
     questions : int
         Number of questions, at least 1.
     groups : sequence of Headcount
-        The people of each group, with any one budget.
+        The people of each group; see `sized`.
     certify : callable
         See `Certify`.
     together : callable, optional
@@ -69,17 +87,16 @@ def budget_within(
         If a question does not allow such a release.
     """
     every = product(range(questions), groups)
-    budget = min(_of_one(target, people, partial(certify, at)) for at, people in every)
+    size = min(_of_one(target, people, partial(certify, at)) for at, people in every)
     if questions == 1 or together is None:
-        return budget
+        return size
 
-    def holds(budget: float) -> bool:
+    def holds(size: float) -> bool:
         return all(
-            together([certify(at, with_budget(people, budget)) for at in range(questions)]) <= target
-            for people in groups
+            together([certify(at, sized(people, size)) for at in range(questions)]) <= target for people in groups
         )
 
-    low, high = min(_safe(target, people) for people in groups) / questions, budget
+    low, high = min(_safe(target, people) for people in groups) / questions, size
     if holds(high):
         return high
     while high > low * _CLOSE:
@@ -89,21 +106,27 @@ def budget_within(
 
 
 def _safe(target: float, people: Headcount) -> float:
-    """Return a pure local budget at which all rows of a person together stay within the target without shuffling."""
-    return target / people.group_size * (1.0 - 2e-9)
+    """Return a size whose pure budgets need no crowd: all rows of a person stay within the target."""
+    return target / people.group_size * _SAFE / float(people.population.epsilons[-1])
 
 
 def _of_one(target: float, people: Headcount, certify: Callable[[Headcount], Guarantee]) -> float:
-    """Return the budget for one question of one group."""
-    budget = _safe(target, people)
+    """Return the size for one question of one group."""
+    column, largest = _by_column(people), float(people.population.epsilons[-1])
+    if column and certify(people).epsilon.upper <= target:
+        return 1.0
+    size = _safe(target, people)
     for _ in range(_TURNS):
-        guarantee = certify(with_budget(people, budget))
-        found = calibrate_scale(guarantee.setting, target, guarantee.delta).epsilon0
-        if found <= budget:
+        guarantee = certify(sized(people, size))
+        found = calibrate_scale(guarantee.setting, target, guarantee.delta).epsilon0 / largest
+        if column:  # its products with this size are rounded anew
+            found = min(found * _SAFE, 1.0)
+        if found <= size:
             break
-        budget = found
-        if certify(with_budget(people, found)).setting.randomizer == guarantee.setting.randomizer:
+        size = found
+        at = certify(sized(people, found))
+        if at.setting.randomizer == guarantee.setting.randomizer and (not column or at.epsilon.upper <= target):
             return found
-    while certify(with_budget(people, budget)).epsilon.upper > target:
-        budget = max(budget * _LOWER, _safe(target, people))
-    return budget
+    while certify(sized(people, size)).epsilon.upper > target:
+        size = max(size * _LOWER, _safe(target, people))
+    return size

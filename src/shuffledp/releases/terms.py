@@ -233,7 +233,8 @@ class People:
         that speaks the Arrow interface; or arrays by name.
     budgets : float, str or RowBudgets, optional
         One local budget for all (nats, 0 to 700), the name of the column with each row's budget, or the long form.
-        Budgets are public, and must not depend on the records. Either this or ``Terms.target_epsilon``.
+        Budgets are public, and must not depend on the records. One for all, or ``Terms.target_epsilon``; a column may
+        go with a target.
     person : str, optional
         The column with the owner of each row. Without it each row is taken as a person, and every output says so.
     rows_per_person : {"refuse", "one"} or int
@@ -397,7 +398,8 @@ class Terms:
     ----------
     target_epsilon : float, optional
         The central epsilon (nats) that must hold at `delta`: the largest local budget for which it is certified, one
-        for everybody, is found and used; ``guarantee.setting.budgets`` states it.
+        for everybody, is found and used; ``guarantee.setting.budgets`` states it. A column of budgets states the most
+        that people allow: all are lowered by one factor, the largest that is certified, and none is raised.
     delta : float
         Central delta of the guarantee, in (0, 1/n).
     seen : {"reports", "levels", "sum"} or None
@@ -441,7 +443,8 @@ class Terms:
         default=None,
         metadata=said(
             "In place of --epsilon0: the central epsilon that must hold at --delta. The largest local budget that is "
-            "certified for it, one for everybody, is found and asked with.",
+            "certified for it, one for everybody, is found and asked with. With a column as --epsilon0 all its budgets "
+            "are lowered by one factor, and none is raised.",
             Typed("E", "number"),
             check=_target,
         ),
