@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Mapping, Sequence
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, named
 
 DIGITS = 4
 SAYS_NOTHING = "says nothing yet"
@@ -124,6 +125,24 @@ def percent(fraction: float) -> str:
     ('7%', '0.25%')
     """
     return f"{near(100.0 * fraction)}%"
+
+
+def conditions(where: Mapping[str, Sequence[object]]) -> str:
+    """Return the rows that are asked, in words; an empty text where all rows are.
+
+    Parameters
+    ----------
+    where : mapping of str to sequence
+        Public values of each column; a row has one of them in every column.
+
+    Examples
+    --------
+    >>> conditions({"city": ("Oslo", "Bergen"), "age": (30,)})
+    'city is Oslo or Bergen, and age is 30'
+    """
+    return ", and ".join(
+        f"{named(column)} is {' or '.join(named(str(value)) for value in values)}" for column, values in where.items()
+    )
 
 
 def _shown(value: float, rounding: str, digits: int) -> str:

@@ -398,12 +398,14 @@ def test_rounds_of_the_local_bound_are_a_closed_form(epsilon0, delta0, rounds):
 
 
 def test_what_is_above_a_known_bound_is_stated_more_widely():
-    """Of a bound that another one beats few knots are evaluated; whoever may be the smallest is composed as ever."""
+    """Of a bound that another one beats few knots are evaluated, or none; the smallest is composed as ever."""
     pair = one_budget_profile(1.0, 1000, coarse=False)
     whole = ComposedProfile(((pair, 8),)).epsilon(1e-6)
     hopeless = ComposedProfile(((one_budget_profile(1.0, 1000, coarse=True), 8),))
-    rough = hopeless.epsilon_below(1e-6, 0.5 * whole.lower)
-    assert 0.5 * whole.lower < rough.lower <= whole.upper
+    far = hopeless.epsilon_below(1e-6, 0.5 * whole.lower)
+    assert far.lower <= whole.lower < whole.upper <= far.upper
+    rough = hopeless.epsilon_below(1e-6, 0.8 * whole.lower)
+    assert 0.8 * whole.lower < rough.lower <= whole.upper
     assert whole.lower <= rough.upper < 1.2 * whole.upper
     assert 1e-6 not in hopeless._inverses
     assert ComposedProfile(((pair, 8),)).epsilon_below(1e-6, 1.1 * whole.upper) == whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from shuffledp.cli.demo.collection import running
+from shuffledp.cli.demo.service import running
 from shuffledp.collection.fields import write_time
 from tests.cli.conftest import Run
 from tests.collection.service import DAY, store_at

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shuffledp.cli.demo.collection import running
+from shuffledp.cli.demo.service import running
 from shuffledp.collection.client import Client, Link
 from shuffledp.collection.task import PostedTask
 from tests.cli.conftest import Run

@@ -17,7 +17,7 @@ from shuffledp.report.answer import cells, title_of, view_of
 from shuffledp.report.page import estimate_parts
 from shuffledp.report.to_json import release_to_json
 
-RENDERERS = ("answer", "page", "svg", "terminal", "to_json")
+RENDERERS = ("answer", "page", "terminal", "to_json")
 QUESTIONS: tuple[Question, ...] = (
     sdp.Mean(0, 10),
     sdp.Variance(0, 10),

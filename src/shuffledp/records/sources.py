@@ -19,6 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, named, shown
+from shuffledp.in_words import conditions
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Words
 from shuffledp.progress import Progress
@@ -303,11 +304,6 @@ class Where:
             )
         check_different(self.values, "value", "values of `where`")
 
-    @property
-    def words(self) -> str:
-        """The condition as people read it."""
-        return f"{named(self.column)} is {' or '.join(named(str(value)) for value in self.values)}"
-
     def codes(self, column: Any) -> NDArray[np.int64]:
         """Return the place of each row's value among the values, -1 for rows that have none of them.
 
@@ -321,17 +317,6 @@ class Where:
             known, places = np.unique(entries, return_inverse=True)
             return known_codes([one_spelling(entry) or "" for entry in known.tolist()], self.values)[places]
         return known_codes(entries, self.values)
-
-
-def conditions(where: Mapping[str, tuple[Hashable, ...]]) -> str:
-    """Say which rows are asked, as people read it; nothing where all are.
-
-    Examples
-    --------
-    >>> conditions({"city": ("Oslo", "Bergen"), "age": (30,)})
-    'city is Oslo or Bergen, and age is 30'
-    """
-    return ", and ".join(Where(column, values).words for column, values in where.items())
 
 
 def checked_where(where: object) -> dict[str, tuple[Hashable, ...]]:
@@ -424,7 +409,7 @@ class Selected:
 
     @property
     def _all(self) -> str:
-        return ", and ".join(each.words for each in self.where)
+        return conditions({each.column: each.values for each in self.where})
 
 
 def nobody_has(where: Where, place: int, name: str, words: Iterable[Any]) -> InvalidInput:

@@ -17,6 +17,7 @@ import numpy as np
 from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, ShuffleDPError
+from shuffledp.in_words import conditions
 from shuffledp.ledger import EVERYBODY, MOST_LEVELS, TAKEN_AS_PEOPLE, Draft, Ledger, Spending, Use
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
@@ -24,7 +25,7 @@ from shuffledp.progress import Progress, steps
 from shuffledp.questions.question import Question, Task, Weights
 from shuffledp.randomizers.checks import check_choice
 from shuffledp.records.people import Groups, Headcount, RowBudgets
-from shuffledp.records.sources import Where, conditions, open_source
+from shuffledp.records.sources import Where, open_source
 from shuffledp.releases.engine import Engine, OneMachine, Part, Prepared
 from shuffledp.releases.release import GroupedRelease, JointByGroup, JointRelease, Release, group_shares, release_type
 from shuffledp.releases.terms import Ask, People, Terms

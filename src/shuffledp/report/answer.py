@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shuffledp.in_words import SAYS_NOTHING, count, counted, near, points, probability, share, up, with_error
+from shuffledp.in_words import (
+    SAYS_NOTHING,
+    conditions,
+    count,
+    counted,
+    near,
+    points,
+    probability,
+    share,
+    up,
+    with_error,
+)
 from shuffledp.questions.view import CONFIDENCE, Entry, Shape, View, in_bins
-from shuffledp.records.sources import conditions
 from shuffledp.report.wording import guarantee_notes, weighted_by
 from shuffledp.setting import Guarantee
 

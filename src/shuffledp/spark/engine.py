@@ -11,22 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import shuffledp
-from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.budgets import HIGHEST, LOWEST, MAX_EPSILON0, Budgets, steps_of
 from shuffledp.errors import InvalidInput, named, shown
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress
 from shuffledp.questions.tally import Tally
-from shuffledp.records.people import (
-    HIGHEST,
-    LOWEST,
-    NOTHING,
-    Headcount,
-    RowBudgets,
-    RowsPerPerson,
-    several_budgets,
-    several_rows,
-    steps_of,
-)
+from shuffledp.records.people import NOTHING, Headcount, RowBudgets, RowsPerPerson, several_budgets, several_rows
 from shuffledp.records.sources import Person, Where, nobody_has
 from shuffledp.releases.engine import Engine, Part, columns_wanted
 from shuffledp.spark.frames import (
