@@ -16,7 +16,13 @@ from mpmath import binomial, exp, log, mp, mpf
 
 from shuffledp.accounting.profiles import composition
 from shuffledp.accounting.profiles.composition import ComposedProfile, compose, composed
-from shuffledp.accounting.profiles.profile import GaussianProfile, PrivacyProfile, gaussian_delta
+from shuffledp.accounting.profiles.profile import (
+    GaussianProfile,
+    PrivacyProfile,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_mu,
+)
 from shuffledp.accounting.theorems.clones.pair import one_budget_profile
 from shuffledp.accounting.theorems.count.exact import rr_count_profile
 from shuffledp.accounting.theorems.local import LocalProfile, LocalRounds
@@ -398,15 +404,33 @@ def test_rounds_of_the_local_bound_are_a_closed_form(epsilon0, delta0, rounds):
 
 
 def test_what_is_above_a_known_bound_is_stated_more_widely():
-    """Of a bound that another one beats few knots are evaluated, or none; the smallest is composed as ever."""
+    """Of a bound that another one beats few knots are evaluated; whoever may be the smallest is composed as ever."""
     pair = one_budget_profile(1.0, 1000, coarse=False)
     whole = ComposedProfile(((pair, 8),)).epsilon(1e-6)
     hopeless = ComposedProfile(((one_budget_profile(1.0, 1000, coarse=True), 8),))
-    far = hopeless.epsilon_below(1e-6, 0.5 * whole.lower)
-    assert far.lower <= whole.lower < whole.upper <= far.upper
     rough = hopeless.epsilon_below(1e-6, 0.8 * whole.lower)
     assert 0.8 * whole.lower < rough.lower <= whole.upper
     assert whole.lower <= rough.upper < 1.2 * whole.upper
     assert 1e-6 not in hopeless._inverses
     assert ComposedProfile(((pair, 8),)).epsilon_below(1e-6, 1.1 * whole.upper) == whole
     assert ComposedProfile(((pair, 8),)).epsilon_below(1e-6, math.inf) == whole
+
+
+def test_rounds_far_above_a_ceiling_are_added_up() -> None:
+    """Nothing is composed of them, and their epsilons together are above what composing them proves."""
+    whole = ComposedProfile(((one_budget_profile(1.0, 1000, coarse=False), 8),)).epsilon(1e-6)
+    pair = one_budget_profile(1.0, 1000, coarse=True)
+    far, before = ComposedProfile(((pair, 8),)), len(pair._tabulated)  # the pair is remembered from other tests
+    found = far.epsilon_below(1e-6, 0.5 * whole.lower)
+    assert found.lower <= whole.lower
+    assert whole.upper < found.upper
+    assert found.upper == pytest.approx(8.0 * pair.epsilon(1e-6 / 8.0).upper, rel=1e-12)
+    assert len(pair._tabulated) == before
+
+
+@pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0, 5.0])
+def test_mu_is_found_back_from_a_point_of_its_profile(mu: float) -> None:
+    """`gaussian_mu` inverts `gaussian_delta`; beyond 100 it is infinite."""
+    epsilon = gaussian_epsilon(1e-7, mu)
+    assert gaussian_mu(epsilon, 1e-7) == pytest.approx(mu, rel=1e-5)
+    assert gaussian_mu(1e5, 0.5) == math.inf
