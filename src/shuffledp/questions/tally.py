@@ -474,8 +474,7 @@ class Tally(ABC):
         - 8 bytes, unsigned: the sum modulo 2^64 of the key of every report's level, key(level) =
           ``randomizers.codebook.mix(level + 1)``; 0 where levels are withheld or there is one;
         - the sums, whole numbers in two's complement, of 8 bytes each, or, for numbers (`MeanTally`), of 24. Their
-        number
-          and meaning follow from the task.
+          number and meaning follow from the task.
 
         The bytes hold no name, position or time, and no checksum.
         """
