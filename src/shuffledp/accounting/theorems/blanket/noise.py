@@ -515,6 +515,9 @@ _FINENESS = 4.0
 """Number of blocks of the count of blanket reports, relative to the usual number."""
 _QUICK = 0.3
 """Relative smoothing of the transform in `most_quickly`."""
+_ENOUGH = 500.0
+"""Of fewer blanket reports the expected number does not stand for all: the core that is quickly seen to be the best
+may have raised epsilon by 2e-5 of itself."""
 _NEARLY, _ROUGHLY = 1.002, 1.06
 """Factors by which quick values may err: about 1e-3 between cores of one scale, 4 % between those of several."""
 
@@ -656,7 +659,8 @@ class NoiseProfile(PrivacyProfile):
 
     def _least(self, cores: list[Core], epsilon: float) -> Core:
         """Return the core with the smallest bound at epsilon; those that are quickly seen to be worse are left out."""
-        if self._view(cores[0]).common is None:
+        view = self._view(cores[0])
+        if view.common is None and view.others.most.mean >= _ENOUGH:
             quick = {core: self._view(core).most_quickly(epsilon) for core in cores}
             own: dict[Noise, float] = {}
             for core, value in quick.items():
