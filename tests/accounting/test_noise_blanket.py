@@ -376,3 +376,13 @@ def test_a_narrow_normal_core_answers_beyond_its_proof_with_its_last_value(narro
     assert limit < 1.0 / 8.0
     assert view.most(0.5) == view.most(limit) > view.least(0.5)
     assert profile.best_core(3.0).proved_up_to(victim) >= 3.0
+
+
+def test_among_few_blanket_reports_the_best_core_is_found_in_earnest():
+    """Quick values once chose a core that raised the second level's end to 1.564681362."""
+    setting = Setting(
+        Budgets([0.5, 2.0], [100, 100]), Laplace(0.0, 1.0), seen="reports", neighboring="replace-one", rounds=3
+    )
+    assert [level.epsilon.upper for level in certify(setting, 1e-6).levels] == pytest.approx(
+        [0.3572542788, 1.564647721], rel=1e-9
+    )

@@ -516,8 +516,10 @@ _FINENESS = 4.0
 _QUICK = 0.3
 """Relative smoothing of the transform in `most_quickly`."""
 _ENOUGH = 500.0
-"""Of fewer blanket reports the expected number does not stand for all: the core that is quickly seen to be the best
-may have raised epsilon by 2e-5 of itself."""
+"""Expected number of blanket reports from which quick values may choose a core.
+
+Among fewer the count spreads too widely for its expectation to stand for it: epsilon rose by 2e-5 of itself.
+"""
 _NEARLY, _ROUGHLY = 1.002, 1.06
 """Factors by which quick values may err: about 1e-3 between cores of one scale, 4 % between those of several."""
 
