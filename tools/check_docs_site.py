@@ -27,23 +27,10 @@ NARROW, WIDE = 80, 115
 LINE, BLOCK, ROW, CODE, PICTURE, FRAME = 28, 14, 28, 30, 280, 600
 """Pixels of a line of text, of the space around a block, a table's row and a picture, and of what frames a page."""
 BLOCKS = {
-    "p",
-    "li",
-    "dt",
-    "dd",
-    "tr",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "div",
-    "section",
-    "table",
-    "dl",
-    "ul",
-    "ol",
-    "blockquote",
-} | {"figure", "figcaption", "aside", "details", "pre"}
+    "p", "li", "dt", "dd", "tr", "h1", "h2", "h3", "h4", "div", "section", "table", "dl", "ul", "ol", "blockquote",
+    "figure", "figcaption", "aside", "details", "pre",
+}  # fmt: skip
+"""Tags that begin a line of their own."""
 HEIGHT = """
 new Promise((loaded) => (document.readyState === "complete" ? loaded() : addEventListener("load", loaded)))
   .then(() => window.MathJax?.startup?.promise)
