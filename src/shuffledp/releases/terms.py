@@ -370,9 +370,10 @@ class People:
         InvalidInput
             If `by` or `where` names a column of the records.
         """
+        from shuffledp.records.people import columns_of
         from shuffledp.tables.options import same_word
 
-        public = {"by": (self.by,) if self.by is not None else (), "where": tuple(self.selection)}
+        public = {"by": () if self.by is None else columns_of(self.by), "where": tuple(self.selection)}
         for option, columns in public.items():
             twice = [name for name in columns if same_word(name, asked.columns)]
             if twice:
