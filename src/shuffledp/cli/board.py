@@ -67,6 +67,8 @@ class Board:
         Sentences below the first one, such as the error to expect.
     people : str
         What is counted: "people", or "rows, taken as people".
+    n : int, optional
+        Number of people in all groups; that of the first setting by default, where there are no groups.
     """
 
     heading: str
@@ -74,18 +76,20 @@ class Board:
     enemies: tuple[Enemy, ...]
     besides: tuple[str, ...] = ()
     people: str = "people"
+    n: int | None = None
 
     @property
     def sentence(self) -> str:
         """The promise in one sentence."""
         first, setting = self.enemies[0], self.settings[0]
+        everybody = count(setting.budgets.n if self.n is None else self.n)
         whom = "any one" if setting.group_size == 1 else f"any {count(setting.group_size)}"
         of = "" if setting.rounds == 1 else f", after all {count(setting.rounds)} rounds"
         if math.isinf(first.epsilon):
-            return f"Nothing is promised to the {count(setting.budgets.n)} {self.people} at this delta."
+            return f"Nothing is promised to the {everybody} {self.people} at this delta."
         return (
             f"Whoever reads the result can become at most {odds_factor(first.epsilon)} times surer of anything about "
-            f"{whom} of the {count(setting.budgets.n)} {self.people}{of}, but for a chance of "
+            f"{whom} of the {everybody} {self.people}{of}, but for a chance of "
             f"{probability(first.delta)}."
         )
 
@@ -176,9 +180,14 @@ A_TENTH = 10
 
 
 def board_of(
-    guarantees: Sequence[Guarantee], epsilon: float, heading: str, besides: Sequence[str] = (), people: str = "people"
+    guarantees: Sequence[Guarantee],
+    epsilon: float,
+    heading: str,
+    besides: Sequence[str] = (),
+    people: str = "people",
+    others: Sequence[tuple[Sequence[Guarantee], float]] = (),
 ) -> str:
-    """Return the board page of one or several answers about the same people.
+    """Return the board page of one or several answers about the same people, or about each of several groups.
 
     Parameters
     ----------
@@ -192,17 +201,34 @@ def board_of(
         Further sentences.
     people : str
         What is counted, such as "people".
+    others : sequence of pairs of sequence of Guarantee and float
+        The same for each further group; nobody is in two. Each attacker's number is that of the group in which it is
+        largest, so that it holds for everybody.
     """
+    groups = [(guarantees, epsilon), *others]
+    enemies = [_enemies(*group) for group in groups]
+    worst = tuple(
+        Enemy(same[0].who, max(each.epsilon for each in same), max(each.delta for each in same))
+        for same in zip(*enemies, strict=True)
+    )
+    if others:
+        aided = replace(worst[1], who="The same, with a tenth of the others in a group, at least one, on their side")
+        worst = (worst[0], aided, worst[2])
+    n = sum(each[0].setting.budgets.n for each, _ in groups)
+    board = Board(heading, tuple(each.setting for each in guarantees), worst, tuple(besides), people, n)
+    return board_page(board, command=COMMAND_LINE.get(), version=__version__)
+
+
+def _enemies(guarantees: Sequence[Guarantee], epsilon: float) -> tuple[Enemy, Enemy, Enemy]:
+    """Return the three attackers of one group's answers, from the weakest to the strongest."""
     setting, delta = guarantees[0].setting, guarantees[0].delta
-    others = setting.budgets.n // A_TENTH
-    colluding = others if others > setting.colluding else min(2 * setting.colluding + 1, setting.budgets.n - 1)
-    enemies = (
+    tenth = setting.budgets.n // A_TENTH
+    colluding = tenth if tenth > setting.colluding else min(2 * setting.colluding + 1, setting.budgets.n - 1)
+    return (
         Enemy("Whoever sees the result and the mixed reports", epsilon, delta),
         Enemy(f"The same, with {count(colluding)} of the others on their side", _with(guarantees, colluding), delta),
         _unshuffled([each.setting for each in guarantees]),
     )
-    board = Board(heading, tuple(each.setting for each in guarantees), enemies, tuple(besides), people)
-    return board_page(board, command=COMMAND_LINE.get(), version=__version__)
 
 
 def _with(guarantees: Sequence[Guarantee], colluding: int) -> float:

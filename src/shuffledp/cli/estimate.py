@@ -214,30 +214,32 @@ def show(
         return
     else:
         print_release(console(), found, shown)
-    tell_local(typed, found.releases[found.worst] if isinstance(found, GroupedRelease) else found)
+    tell_local(typed, list(found.releases.values()) if isinstance(found, GroupedRelease) else [found])
     if margins is not None and isinstance(found, GroupedRelease):
         print_weighted(console(), found, margins)
     for path in written:
         console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
 
-def tell_local(typed: Typed, found: Release) -> None:
-    """Say beside a central epsilon that was asked for which local budgets were found for it."""
+def tell_local(typed: Typed, found: Sequence[Release]) -> None:
+    """Print, beside a target epsilon, the local budgets that were found for it, those of all groups."""
     if typed["target_epsilon"] is None:
         return
-    setting, wanted = found.guarantee.setting, near(typed["target_epsilon"])
-    local = [down(budget, 6) for budget in setting.budgets.epsilons]
+    settings, wanted = [each.guarantee.setting for each in found], near(typed["target_epsilon"])
+    local = [down(budget, 6) for budget in sorted({float(e) for each in settings for e in each.budgets.epsilons})]
+    lowered = found[0].lowered  # one factor for all questions and groups
     if typed["epsilon0"] is None:
         said = f"Local budget found for a central epsilon of {wanted}: {local[-1]} for everybody."
-    elif found.lowered == 1.0:
+    elif lowered == 1.0:
         said = f"The budgets of {typed['epsilon0']} stay within a central epsilon of {wanted} as they are."
     else:
         which = ", ".join(local) if len(local) <= MOST_LOCAL else f"from {local[0]} to {local[-1]}"
         said = (
-            f"All budgets of {typed['epsilon0']} were multiplied with {down(found.lowered, 6)} for a central epsilon "
+            f"All budgets of {typed['epsilon0']} were multiplied by {down(lowered, 6)} for a central epsilon "
             f"of {wanted}: {which}."
         )
-    console().print(f"{said} {unshuffled(setting)}", highlight=False, markup=False)
+    most = max(settings, key=lambda each: each.unshuffled()[1])
+    console().print(f"{said} {unshuffled(most)}", highlight=False, markup=False)
 
 
 def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown, margins: Margins | None) -> str:
@@ -393,22 +395,25 @@ def run_together(typed: Typed) -> None:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
             found = release(asked, people, read_terms(typed, progress, margins))
         files.write("--report", lambda page: page.write(_joint_page(typed, asked, found, margins)))
-        files.write("--board", lambda page: page.write(_board(typed, _weakest(found))))
+        files.write("--board", lambda page: page.write(_board(typed, found)))
         files.show(lambda: _show(typed, asked, found, margins, files.written))
 
 
-def _weakest(found: JointRelease | JointByGroup) -> JointRelease:
-    """Return what holds for everybody: of groups the answers of the one to which they cost most."""
-    return found.releases[found.worst] if isinstance(found, JointByGroup) else found
+def _each_group(found: JointRelease | JointByGroup) -> list[JointRelease]:
+    """Return the releases of every group; where there are no groups those of everybody."""
+    return list(found.releases.values()) if isinstance(found, JointByGroup) else [found]
 
 
-def _board(typed: Typed, found: JointRelease) -> str:
+def _board(typed: Typed, found: JointRelease | JointByGroup) -> str:
     from shuffledp.cli.board import board_of
 
-    several = f"{len(found.releases)} answers" if len(found.releases) > 1 else "One answer"
+    (first, epsilon), *others = [
+        ([each.guarantee for each in joint.releases], joint.epsilon) for joint in _each_group(found)
+    ]
+    several = f"{len(first)} answers" if len(first) > 1 else "One answer"
     people = "people" if typed["person"] is not None else "rows, taken as people"
     heading = typed["title"] or f"{several}, and what they promise"
-    return board_of([each.guarantee for each in found.releases], found.epsilon, heading, people=people)
+    return board_of(first, epsilon, heading, people=people, others=others)
 
 
 def parse_ask(text: str) -> Ask:
@@ -492,13 +497,12 @@ def _first(text: Any) -> Any:
 
 
 def _together(found: JointRelease | JointByGroup) -> str:
-    joint = _weakest(found)
-    several = len(joint.releases)
+    several = len(_each_group(found)[0].releases)
     which = "The one answer" if several == 1 else f"All {several} answers together"
     whose = f", the number of the group {found.worst}" if isinstance(found, JointByGroup) else ""
     return (
-        f"{which}: central epsilon at most {up(joint.epsilon)} at delta = "
-        f"{probability(joint.delta)}{whose}, certified before a record was read."
+        f"{which}: central epsilon at most {up(found.epsilon)} at delta = "
+        f"{probability(found.delta)}{whose}, certified before a record was read."
     )
 
 
@@ -509,23 +513,23 @@ def _show(
     margins: Margins | None,
     written: Sequence[Path],
 ) -> None:
-    joint = _weakest(found)
+    joints = _each_group(found)
     if typed["json"]:
         together = {
-            "epsilon": {"upper": joint.epsilon},
-            "delta": joint.delta,
-            "levels": [{"epsilon0": level.epsilon0, "epsilon": {"upper": level.epsilon}} for level in joint.levels],
+            "epsilon": {"upper": found.epsilon},
+            "delta": found.delta,
+            "levels": [{"epsilon0": level.epsilon0, "epsilon": {"upper": level.epsilon}} for level in found.levels],
         }
-        print(dumps({"question": "release", "private": joint.releases[0].private, "together": together,
+        print(dumps({"question": "release", "private": joints[0].releases[0].private, "together": together,
                      "releases": _listed(asked, found, margins)}))  # fmt: skip
         return
     published = typed["bounds"] == "all"
     besides = Shown(bounds=typed["verbose"] or typed["bounds"] is not None, counts=typed["counts"])
     out = console()
     out.print(f"[bold]{escape(_together(found))}[/]", highlight=False)
-    for level in joint.levels if len(joint.levels) > 1 else ():
+    for level in found.levels if len(found.levels) > 1 else ():
         out.print(f"  people of budget {level.epsilon0:g}: at most {up(level.epsilon)}", highlight=False)
-    for place, (ask, each) in enumerate(zip(asked, joint.releases, strict=True)):
+    for place, (ask, each) in enumerate(zip(asked, joints[0].releases, strict=True)):
         out.print()
         out.print(f"[bold]{escape(title_of(each, str(ask.value)))}[/]", highlight=False)
         if isinstance(found, JointByGroup):
@@ -535,7 +539,7 @@ def _show(
                 print_weighted(out, grouped, margins)
         else:
             print_release(out, completed(each, published=published), besides)
-    tell_local(typed, joint.releases[0])
+    tell_local(typed, [joint.releases[0] for joint in joints])
     for path in written:
         out.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 

@@ -776,6 +776,18 @@ class JointByGroup(Told):
         return tuple(GroupedRelease(self.by, dict(zip(self.releases, answers, strict=True))) for answers in each)
 
     @property
+    def levels(self) -> tuple[LevelTotal, ...]:
+        """The joint guarantee for the people of each budget, in the group where it is largest; see `JointRelease`."""
+        from shuffledp.ledger import LevelTotal
+
+        if not all(each.levels for each in self.releases.values()):
+            return ()
+        found: dict[float, float] = {}
+        for level in (level for each in self.releases.values() for level in each.levels):
+            found[level.epsilon0] = max(level.epsilon, found.get(level.epsilon0, 0.0))
+        return tuple(LevelTotal(epsilon0, found[epsilon0]) for epsilon0 in sorted(found))
+
+    @property
     def worst(self) -> Hashable:
         """The group to which all questions together cost most: as a rule the smallest."""
         return max(self.releases, key=lambda name: self.releases[name].epsilon)
