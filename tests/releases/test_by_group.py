@@ -13,6 +13,7 @@ from shuffledp.errors import InvalidInput
 from shuffledp.ledger import Ledger
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.releases import engine
+from shuffledp.tables import TableOptions
 
 ROWS = 1200
 SIDES = np.array(["north"] * 400 + ["south"] * 800)
@@ -269,10 +270,10 @@ def test_groups_of_the_rows_that_are_asked():
 @pytest.mark.parametrize(
     ("where", "told"),
     [
-        ({"city": "Oslu"}, r"has city = Oslu, as `where` asks; the column holds Bergen, Oslo: name one that it holds"),
+        ({"city": "Oslu"}, r"has city = Oslu, as `where` asks; name one of the column's values, or leave `where` out"),
         ({"city": ["Oslo", "Rome"]}, r"has city = Rome, .* leave `where` out to ask every row"),
         ({"town": "Oslo"}, r"no column 'town' in .*its columns are city, age"),
-        ({"person": "nobody"}, r"the column holds more than 20 different values: name one"),
+        ({"person": "nobody"}, r"name one of the column's values, or leave `where` out"),
         ({"city": "Bergen", "age": 30}, r"is asked: city is Bergen, and age is 30 holds of none; name other values"),
         ({"vote": "yes"}, r"`where` makes the column 'vote' public, and it is the one that is asked"),
         ({" vote": "yes"}, r"`where` makes the column ' vote' public, and it is the one that is asked"),
@@ -288,11 +289,33 @@ def test_what_nobody_has_is_refused(form, where, told, tmp_path):
         sdp.release(sdp.Frequency(["yes", "no"]), as_form(form, tmp_path), **ask)
 
 
+def test_the_values_of_a_column_are_listed_only_for_who_may_see_the_table():
+    """A column named by mistake may be private: its values stood in the message, and so in a log."""
+    ask = {"value": "hours", "budgets": 1.0, "delta": 1e-6, "table_options": TableOptions(show_values=True)}
+    with pytest.raises(InvalidInput, match="the column's values, Bergen, Oslo, or leave"):
+        sdp.release(sdp.Mean(0, 40), CITIES, where={"city": "Oslu"}, **ask)
+    with pytest.raises(InvalidInput, match="values, of which there are more than 20, or leave"):
+        sdp.release(sdp.Mean(0, 40), CITIES, where={"person": "nobody"}, **ask)
+
+
+def test_a_set_of_values_has_the_same_order_in_every_process():
+    """Titles in a ledger and JSON list the values."""
+    found = sdp.release(
+        sdp.Mean(0, 40), CITIES, value="hours", budgets=1.0, delta=1e-6, where={"city": {"Oslo", "Bergen"}}
+    )
+    assert found.where == {"city": ("Bergen", "Oslo")}
+
+
 def test_a_column_of_groups_is_not_asked():
     """Its entries would be public by being groups, and an answer about them protects nobody."""
     with pytest.raises(InvalidInput, match="`by` makes the column 'vote' public, and it is the one that is asked"):
         sdp.release_by(
             sdp.Frequency(["yes", "no"]), CITIES, by="vote", groups=["yes", "no"], value="vote", budgets=1.0, delta=1e-6
+        )
+    crossed = [f"{side} / {vote}" for side in NAMES for vote in ("yes", "no")]
+    with pytest.raises(InvalidInput, match="`by` makes the column 'vote' public, and it is the one that is asked"):
+        sdp.release_by(
+            sdp.Frequency(["yes", "no"]), CITIES, by="side,vote", groups=crossed, value="vote", budgets=1.0, delta=1e-6
         )
 
 

@@ -295,7 +295,10 @@ def columns_of(by: str) -> tuple[str, ...]:
     """
     if "," not in by:
         return (by,)
-    names = tuple(name.strip() for name in next(csv.reader([by], skipinitialspace=True)))
+    try:
+        names = tuple(name.strip() for name in next(csv.reader([by], skipinitialspace=True)))
+    except csv.Error:  # a line end in a name, or a name without end
+        names = ("",)
     if not all(names) or len(set(names)) < len(names) or len(names) > MOST_CROSSED:
         raise InvalidInput(
             f"`by` names a column, or up to {MOST_CROSSED} different ones with a comma between them; got {shown(by)}"

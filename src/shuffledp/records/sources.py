@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput, named, shown
+from shuffledp.errors import VALUE, BadEntry, InvalidInput, Written, named, shown
 from shuffledp.in_words import conditions
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Words
@@ -339,7 +339,8 @@ def checked_where(where: object) -> dict[str, tuple[Hashable, ...]]:
     found: dict[str, tuple[Hashable, ...]] = {}
     for column, value in where.items():  # pyright: ignore[reportUnknownVariableType]
         several = isinstance(value, list | tuple | set | frozenset | np.ndarray)
-        found[str(column)] = tuple(value) if several else (value,)  # pyright: ignore[reportUnknownArgumentType]
+        values = sorted(value, key=str) if isinstance(value, set | frozenset) else value  # a set has no order
+        found[str(column)] = tuple(values) if several else (value,)  # pyright: ignore[reportUnknownArgumentType]
     for column, values in found.items():
         Where(column, values)
     return found
@@ -413,7 +414,7 @@ class Selected:
 
 
 def nobody_has(where: Where, place: int, name: str, words: Iterable[Any]) -> InvalidInput:
-    """Say that no row has a value that was named, and which values there are: the column is public.
+    """Return the error that no row has a value that was named; the values of the column are shown as an entry is.
 
     Parameters
     ----------
@@ -432,10 +433,11 @@ def nobody_has(where: Where, place: int, name: str, words: Iterable[Any]) -> Inv
         if len(known) > MOST_SHOWN:
             break
     listed = sorted(map(named, known))
-    told = f"more than {MOST_SHOWN} different values" if len(known) > MOST_SHOWN else ", ".join(listed) or "no value"
-    return InvalidInput(
-        f"no row of {name} has {named(where.column)} = {named(str(where.values[place]))}, as `where` asks; "
-        f"the column holds {told}: name one that it holds, or leave `where` out to ask every row"
+    told = f"of which there are more than {MOST_SHOWN}" if len(known) > MOST_SHOWN else ", ".join(listed) or "of none"
+    return BadEntry(
+        f"no row of {name} has {named(where.column)} = {named(str(where.values[place]))}, as `where` asks; name one of "
+        f"the column's values, {VALUE}, or leave `where` out to ask every row",
+        Written(told),
     )
 
 

@@ -263,8 +263,8 @@ def _selected(release: Release) -> list[str]:
     if not release.where:
         return []
     return [
-        f"Only rows were asked where {conditions(release.where)}. Who that is is public and is not protected: it "
-        "selects whose answers are mixed. Among them each answer is protected by the guarantee."
+        f"Only rows where {conditions(release.where)} were asked. Which rows these are is public and is not protected. "
+        "Each of their answers is protected by the guarantee."
     ]
 
 
