@@ -289,6 +289,18 @@ def test_what_nobody_has_is_refused(form, where, told, tmp_path):
         sdp.release(sdp.Frequency(["yes", "no"]), as_form(form, tmp_path), **ask)
 
 
+@pytest.mark.parametrize("entry", ["secret", ""])
+def test_an_entry_of_a_row_that_is_not_asked_refuses_nothing(entry, tmp_path):
+    """It was refused with the row's number: what stands in a row that is not asked showed."""
+    rows = "".join(f"Oslo,{place % 40}\nBergen,{entry if place == 7 else 3}\n" for place in range(300))
+    (tmp_path / "t.csv").write_text(f"city,hours\n{rows}", encoding="utf-8")
+    ask = {"value": "hours", "budgets": 1.0, "delta": 1e-6}
+    found = sdp.release(sdp.Mean(0, 40), tmp_path / "t.csv", where={"city": "Oslo"}, **ask)
+    assert found.n == 300
+    with pytest.raises(InvalidInput, match="in row 16 is "):
+        sdp.release(sdp.Mean(0, 40), tmp_path / "t.csv", where={"city": "Bergen"}, **ask)
+
+
 def test_the_values_of_a_column_are_listed_only_for_who_may_see_the_table():
     """A column named by mistake may be private: its values stood in the message, and so in a log."""
     ask = {"value": "hours", "budgets": 1.0, "delta": 1e-6, "table_options": TableOptions(show_values=True)}
@@ -300,9 +312,8 @@ def test_the_values_of_a_column_are_listed_only_for_who_may_see_the_table():
 
 def test_a_set_of_values_has_the_same_order_in_every_process():
     """Titles in a ledger and JSON list the values."""
-    found = sdp.release(
-        sdp.Mean(0, 40), CITIES, value="hours", budgets=1.0, delta=1e-6, where={"city": {"Oslo", "Bergen"}}
-    )
+    ask = {"value": "vote", "budgets": 1.0, "delta": 1e-6}
+    found = sdp.release(sdp.Frequency(["yes", "no", "none"]), CITIES, where={"city": {"Oslo", "Bergen"}}, **ask)
     assert found.where == {"city": ("Bergen", "Oslo")}
 
 

@@ -11,7 +11,7 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -27,7 +27,7 @@ from shuffledp.randomizers.vector import mix
 from shuffledp.records.columns import as_array, as_floats, as_labels, check_different, known_codes
 from shuffledp.tables import BATCH, Table, TableOptions
 from shuffledp.tables.options import MISSING, one_spelling, same_word, spelled
-from shuffledp.tables.table import no_column
+from shuffledp.tables.table import Choice, no_column
 
 
 @dataclass(frozen=True)
@@ -204,12 +204,17 @@ class Rows:
         return self.table.count()
 
     def batches(
-        self, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), gaps: Sequence[str] = ()
+        self,
+        *,
+        numbers: Sequence[str] = (),
+        texts: Sequence[str] = (),
+        gaps: Sequence[str] = (),
+        choice: Choice | None = None,
     ) -> Iterator[Batch]:
-        """Yield the table's columns batch by batch; see `Source.batches`."""
+        """Yield the table's columns batch by batch; see `Source.batches` and `Choice`."""
         before = 0
-        for read in self.table.batches(numbers=numbers, texts=texts, gaps=gaps, rows=self.rows):
-            yield Batch({**read.numbers, **read.texts}, read.rows, before)
+        for read in self.table.batches(numbers=numbers, texts=texts, gaps=gaps, rows=self.rows, choice=choice):
+            yield Batch({**read.numbers, **read.texts}, read.rows, before, read.places)
             before += read.rows
 
 
@@ -242,13 +247,21 @@ class Arrays:
         return n
 
     def batches(
-        self, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), gaps: Sequence[str] = ()
+        self,
+        *,
+        numbers: Sequence[str] = (),
+        texts: Sequence[str] = (),
+        gaps: Sequence[str] = (),
+        choice: Choice | None = None,
     ) -> Iterator[Batch]:
-        """Yield slices of the arrays, unchecked: records are checked where they are mapped. See `Source.batches`."""
+        """Yield slices of the arrays, unchecked: records are checked where they are mapped.
+
+        See `Source.batches` and `Choice`.
+        """
         del gaps  # whoever reads an entry of an array says what is missing
         n = self.count()
         wanted: dict[str, Any] = {}
-        for name in dict.fromkeys([*numbers, *texts]):
+        for name in dict.fromkeys([*numbers, *texts, *(choice.columns if choice else ())]):
             same = same_word(name, list(self.data))
             if not same:
                 raise no_column(name, list(self.data), self.name)
@@ -260,7 +273,12 @@ class Arrays:
         for before in range(0, n, self.rows):
             part = slice(before, before + self.rows)
             columns = {name: _sliceable(own)[part] if n > self.rows else own for name, own in wanted.items()}
-            yield Batch(columns, min(self.rows, n - before), before)
+            if choice is None:
+                yield Batch(columns, min(self.rows, n - before), before)
+            else:
+                places = np.flatnonzero(choice.of(columns))
+                kept = {name: _kept(columns[name], places) for name in (*numbers, *texts)}
+                yield Batch(kept, places.size, before, before + places)
 
 
 def _sliceable(column: Any) -> Any:
@@ -358,7 +376,7 @@ class Selected:
         What must hold of a row that is asked, at least one.
     """
 
-    source: Source
+    source: Rows | Arrays
     where: tuple[Where, ...]
 
     @property
@@ -384,21 +402,20 @@ class Selected:
         InvalidInput
             If nobody has a value that was named, or all of those of one row.
         """
-        own = [each.column for each in self.where if each.column not in numbers]
-        wanted = {"texts": tuple(dict.fromkeys((*texts, *own))), "gaps": tuple(dict.fromkeys((*gaps, *own)))}
+        own = tuple(each.column for each in self.where)
         met = [np.zeros(len(each.values), dtype=np.bool_) for each in self.where]
+
+        def asked(columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+            codes = [each.codes(columns[each.column]) for each in self.where]
+            for of_it, places in zip(met, codes, strict=True):
+                of_it[places[places >= 0]] = True
+            return np.logical_and.reduce([places >= 0 for places in codes])
+
         before = 0
-        for batch in self.source.batches(numbers=numbers, **wanted):
-            chosen = np.ones(batch.rows, dtype=np.bool_)
-            for each, of_it in zip(self.where, met, strict=True):
-                codes = each.codes(batch.columns[each.column])
-                chosen &= codes >= 0
-                of_it[codes[codes >= 0]] = True
-            places = np.flatnonzero(chosen)
-            if places.size:
-                columns = {name: _kept(column, places) for name, column in batch.columns.items()}
-                yield Batch(columns, places.size, before, batch.before + places)
-                before += places.size
+        for batch in self.source.batches(numbers=numbers, texts=texts, gaps=gaps, choice=Choice(own, asked)):
+            if batch.rows:
+                yield replace(batch, before=before)
+                before += batch.rows
         for each, of_it in zip(self.where, met, strict=True):
             if not of_it.all():
                 words = (batch.texts(each.column) for batch in self.source.batches(texts=own, gaps=own))

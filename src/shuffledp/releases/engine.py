@@ -33,7 +33,18 @@ from shuffledp.records.people import (
     explained,
     row_marks,
 )
-from shuffledp.records.sources import Batch, Person, Selected, Source, Where, as_in_table, watched, workers
+from shuffledp.records.sources import (
+    Arrays,
+    Batch,
+    Person,
+    Rows,
+    Selected,
+    Source,
+    Where,
+    as_in_table,
+    watched,
+    workers,
+)
 from shuffledp.setting import Guarantee
 
 # What was drawn is what was certified: who the reports are from, and at which levels, is counted as they are drawn.
@@ -648,6 +659,7 @@ class OneMachine(Engine):
 
     def selected(self, where: tuple[Where, ...]) -> OneMachine:
         """See `Engine.selected`."""
+        assert isinstance(self.source, Rows | Arrays)  # rows are chosen once
         return OneMachine(Selected(self.source, where))
 
     def people(

@@ -55,7 +55,7 @@ class Partitions(Engine):
                 column = as_batch(frame, {"texts": (each.column,), "gaps": (each.column,)})
                 chosen &= each.codes(column.texts(each.column)) >= 0
             frames.append(frame.filter(chosen))
-        next(Selected(self._whole, where).batches())  # refuses what nobody has
+        Selected(self._whole, where).count()  # refuses what nobody has
         return Partitions(frames)
 
     def people(

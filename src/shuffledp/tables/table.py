@@ -8,9 +8,9 @@ fields than the header. Columns that were not asked for are not decoded.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -245,11 +245,30 @@ class Columns:
         Entries as the file spells them, white space at both ends removed; null where one is missing and may be.
     rows : int
         Number of rows n.
+    places : ndarray of int64, shape (n,), optional
+        Position of each row in the table, from 0, where only some of its rows are read; None: all of them are.
     """
 
     numbers: dict[str, NDArray[np.float64]]
     texts: dict[str, pl.Series]
     rows: int
+    places: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which rows are read, by columns of words; nothing else of the other rows is looked at.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Names of the columns.
+    of : callable
+        Takes these columns of a batch by name, null where an entry is missing; returns bool, shape (rows,).
+    """
+
+    columns: tuple[str, ...]
+    of: Callable[[Mapping[str, Any]], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -315,6 +334,7 @@ class Table:
         texts: Sequence[str] = (),
         gaps: Sequence[str] = (),
         rows: int | None = BATCH,
+        choice: Choice | None = None,
     ) -> Iterator[Columns]:
         """Yield the named columns, and only those, batch by batch, with each row checked.
 
@@ -328,6 +348,8 @@ class Table:
             Those of them that may have missing entries: NaN among numbers, null among texts.
         rows : int, optional
             Approximate number of rows of a batch, at least 1; None for the whole table at once.
+        choice : Choice, optional
+            Rows that are read; None: all. A batch may then have no row.
 
         Raises
         ------
@@ -336,14 +358,15 @@ class Table:
         """
         import polars as pl
 
-        wanted = list(dict.fromkeys([*numbers, *texts]))
+        wanted = list(dict.fromkeys([*numbers, *texts, *(choice.columns if choice else ())]))
         if not wanted:
             yield from self._empty(self.count(), rows)
             return
         read = 0
         try:
             for batch in self._frames(self._names(wanted), rows):
-                yield read_frame(batch, read, numbers=numbers, texts=texts, gaps=gaps, options=self.options)
+                asked: dict[str, Any] = {"numbers": numbers, "texts": texts, "gaps": gaps, "options": self.options}
+                yield read_frame(batch, read, **asked) if choice is None else _read_chosen(batch, read, choice, asked)
                 read += batch.height
         except (pl.exceptions.PolarsError, OSError) as error:
             raise self._undecodable(error) or unreadable(self.name, error) from None
@@ -514,6 +537,18 @@ def read_frame(
         texts={name: entries.texts(frame[name], before, gaps=name in gaps, options=options) for name in texts},
         rows=frame.height,
     )
+
+
+def _read_chosen(frame: pl.DataFrame, before: int, choice: Choice, asked: Mapping[str, Any]) -> Columns:
+    """Return the columns of the chosen rows, as `read_frame` does; errors name the row as the table numbers it."""
+    words = read_frame(frame, before, texts=choice.columns, gaps=choice.columns, options=asked["options"]).texts
+    places = np.flatnonzero(choice.of(words))
+    if not places.size:
+        return Columns({}, {}, 0, places)
+    try:
+        return replace(read_frame(frame[places], **asked), places=before + places)
+    except InvalidInput as error:
+        raise error.renumbered(lambda row: before + int(places[row - 1]) + 1) from None
 
 
 def read_columns(
