@@ -168,7 +168,7 @@ def test_what_holds_for_everybody_is_the_largest_of_all_groups(run, tmp_path):
     assert run(*ask, "--board", "board.html").status == 0
     page = " ".join((tmp_path / "board.html").read_text(encoding="utf-8").split())
     assert "any one of the 1,120 rows, taken as people" in page
-    assert "The same, with a tenth of the others in a group, at least one, on their side" in page
+    assert "The same, with a tenth of a group on their side" in page
 
 
 def test_of_groups_the_largest_local_budget_is_told(run, tmp_path):

@@ -66,6 +66,9 @@ def test_marks_in_other_places_are_refused(entry):
 def test_numbers_that_are_none_of_both():
     assert way_out("x", ".", None) is way_out("12,34,567", ".", None) is None
     assert way_out("38,5", ".", None) == "if the comma is a decimal mark, say so with `decimal = ','`"
+    assert (
+        way_out("0.5", ",", None) == "if the point is a decimal mark, say so with `decimal = '.'`"
+    )  # was: thousands None
     assert re.search(BOTH[1], way_out("1.000", ",", None))
     assert way_out("1.000,5", ".", None).endswith("`decimal = ','` and `thousands = '.'`")
 

@@ -212,7 +212,7 @@ def board_of(
         for same in zip(*enemies, strict=True)
     )
     if others:
-        aided = replace(worst[1], who="The same, with a tenth of the others in a group, at least one, on their side")
+        aided = replace(worst[1], who="The same, with a tenth of a group on their side")
         worst = (worst[0], aided, worst[2])
     n = sum(each[0].setting.budgets.n for each, _ in groups)
     board = Board(heading, tuple(each.setting for each in guarantees), worst, tuple(besides), people, n)

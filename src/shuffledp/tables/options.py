@@ -96,8 +96,9 @@ def way_out(entry: str, decimal: str, thousands: str | None) -> str | None:
         for point in (".", ",")
         if _reads(text, point, mark) and (point in text or point == {".": ",", ",": "."}.get(mark or "", decimal))
     ]
-    if readings == [(",", None)]:
-        return "if the comma is a decimal mark, say so with `decimal = ','`"
+    if len(readings) == 1 and readings[0][1] is None:
+        point = readings[0][0]
+        return f"if the {'comma' if point == ',' else 'point'} is a decimal mark, say so with `decimal = '{point}'`"
     if len(readings) == 1:
         said = [f"`decimal = '{readings[0][0]}'`"] if readings[0][0] != decimal else []
         said += [f"`thousands = '{_said(readings[0][1])}'`"]
