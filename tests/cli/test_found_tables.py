@@ -121,7 +121,7 @@ def test_a_column_of_budgets_under_an_epsilon_to_publish(run_as_typed, tmp_path)
     assert high == pytest.approx(4.0 * low, rel=1e-12)
     said = " ".join(run_as_typed(*ask, "--target-epsilon", "0.1").out.split())
     assert re.search(
-        rf"All budgets of consent were multiplied with {low:.5f}\d* for a central epsilon of 0\.1: [\d.]+, [\d.]+\. To "
+        rf"All budgets of consent were multiplied by {low:.5f}\d* for a central epsilon of 0\.1: [\d.]+, [\d.]+\. To "
         "whoever sees reports unshuffled: ",
         said,
     )

@@ -130,7 +130,7 @@ MISUSES: dict[str, tuple[dict[str, Any], str]] = {
     "neither": ({"budgets": None}, "say either the local budgets (`epsilon0`), or the central epsilon"),
     "where nobody is": (
         {"where": {"budget": 2.0}},
-        "has budget = 2.0, as `where` asks; the column holds 0.5, 1: name one that it holds",
+        "has budget = 2.0, as `where` asks; name one of the column's values, or leave `where` out to ask every row",
     ),
     "where asked": (
         {"where": {"hours": 10.0}},

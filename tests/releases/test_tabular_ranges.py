@@ -91,13 +91,13 @@ def test_estimates_are_near_the_truth(people, seen, weights):
     assert ranges.uninformative == 0
 
 
-@pytest.mark.costly("options2-^the value in row \\\\d+ is .*, outside \\\\[0.0, 30.0\\\\]; say `clip`")
+@pytest.mark.costly("options2-^the value in row \\\\d+ is outside \\\\[0.0, 30.0\\\\]; say `clip`")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"bins": 1}, r"^bins must be a whole number"),
         ({"low": 99.0}, r"low < high"),
-        ({"high": 30.0}, r"^the value in row \d+ is .*, outside \[0.0, 30.0\]; say `clip`"),
+        ({"high": 30.0}, r"^the value in row \d+ is outside \[0.0, 30.0\]; say `clip`"),
         ({"seen": None}, r"^there are 3 different budgets, so `seen` is needed"),
         ({"seen": "sum"}, r"^seen must be one of reports, levels; got 'sum'$"),
         ({"value": "consent"}, r"^consent in row 1 is not a number"),

@@ -32,6 +32,18 @@ SHUFFLED: tuple[Seen, ...] = ("reports", "levels", "sum")
 """The views of shuffled reports that an analyzer may have."""
 
 
+SHARES = ("frequency", "histogram")
+"""Names of the questions whose answers are shares of public entries, the same entries in every release."""
+
+
+COUNTED = (*SHARES, "frequent-items")
+"""Names of the questions whose answers are shares, which times the number of records are counts."""
+
+
+MEANS = ("mean", "vector-mean")
+"""Names of the questions whose answers are means, which times the number of records are sums."""
+
+
 @dataclass(frozen=True)
 class Task:
     """The public description of reports, fixed beforehand: their randomizer, the senders' budgets, and what is seen.

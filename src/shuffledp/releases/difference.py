@@ -12,7 +12,8 @@ from shuffledp.errors import InvalidInput, Told
 from shuffledp.ledger import Spending, composed_epsilon
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.estimate import Estimate
-from shuffledp.releases.release import MEANS, SHARES, Release
+from shuffledp.questions.question import MEANS, SHARES
+from shuffledp.releases.release import Release
 from shuffledp.setting import Setting
 
 

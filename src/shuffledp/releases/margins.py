@@ -37,6 +37,7 @@ from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import ndtri
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.estimate import around, chance_of_a_miss
+from shuffledp.questions.question import SHARES, Question
 from shuffledp.records.people import CROSSED, Groups
 from shuffledp.whole_files import csv_table
 
@@ -337,6 +338,36 @@ def group_weights(margins: Margins, groups: Groups, answered: Sequence[int]) -> 
         public.append(margins.of(column, [str(word) for word in places], people))
     n, shares = sum(answered), np.array(answered) / sum(answered)
     return raked(shares, covariance_of_shares((n,), (1.0,), (0.0,), shares), which, public, n, margins.people)
+
+
+def group_shares(margins: Margins, question: Question, groups: Groups, answered: Sequence[int]) -> Weighted:
+    """Return the groups' shares of the population, see `group_weights`.
+
+    Parameters
+    ----------
+    margins : Margins
+        Public counts of all people.
+    question : Question
+        The question that the groups are asked.
+    groups : Groups
+        Column and names of the groups.
+    answered : sequence of int
+        Number of people in each group.
+
+    Raises
+    ------
+    InvalidInput
+        If the question's answers, or these groups, cannot be weighted to the margins.
+    """
+    if question.name not in (*SHARES, "mean"):
+        raise InvalidInput(
+            f"only shares of categories or bins, and means, are weighted to margins; got {question.name}; ask for a "
+            "histogram in its place"
+        )
+    for name, people in zip(groups.names, answered, strict=True):
+        if people < 2:
+            raise InvalidInput(f"group {shown(name)} has one person, which says nothing of its spread; join groups")
+    return group_weights(margins, groups, answered)
 
 
 def raked(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput, Told, shown
+from shuffledp.errors import InvalidInput, Told
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.questions.question import Question, Weights
+from shuffledp.questions.question import COUNTED, MEANS, Question, Weights
 from shuffledp.setting import Guarantee
 from shuffledp.tables.table import handed_over
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from shuffledp.ledger import LevelTotal
     from shuffledp.questions.items import ItemsEstimate
     from shuffledp.questions.ranges import RangeEstimate
-    from shuffledp.records.people import Groups
     from shuffledp.releases.margins import Margins, Weighted
 
 
@@ -78,18 +77,6 @@ class Amounts:
         """
         low, high = interval
         return cls(estimate * records, standard_error * records, low * records, high * records, records)
-
-
-SHARES = ("frequency", "histogram")
-"""Names of the questions whose answers are shares of public entries, the same entries in every release."""
-
-
-COUNTED = (*SHARES, "frequent-items")
-"""Names of the questions whose answers are shares, which times the number of records are counts."""
-
-
-MEANS = ("mean", "vector-mean")
-"""Names of the questions whose answers are means, which times the number of records are sums."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -645,7 +632,7 @@ class GroupedRelease(Told):
         sampling.
         """
         from shuffledp.records.people import Groups
-        from shuffledp.releases.margins import weighted_groups
+        from shuffledp.releases.margins import group_shares, weighted_groups
 
         first = next(iter(self.releases.values()))
         answered = [release.n for release in self.releases.values()]
@@ -690,38 +677,6 @@ class GroupedRelease(Told):
             epsilon = pl.lit(release.guarantee.epsilon.upper).alias("central_epsilon")
             parts.append(frame.select(*own, pl.all(), epsilon))
         return handed_over(pl.concat(parts), kind)
-
-
-def group_shares(margins: Margins, question: Question, groups: Groups, answered: Sequence[int]) -> Weighted:
-    """Return the groups' shares of the population, see `shuffledp.releases.margins.group_weights`.
-
-    Parameters
-    ----------
-    margins : Margins
-        Public counts of all people.
-    question : Question
-        The question that the groups are asked.
-    groups : Groups
-        Column and names of the groups.
-    answered : sequence of int
-        Number of people in each group.
-
-    Raises
-    ------
-    InvalidInput
-        If the question's answers, or these groups, cannot be weighted to the margins.
-    """
-    if question.name not in (*SHARES, "mean"):
-        raise InvalidInput(
-            f"only shares of categories or bins, and means, are weighted to margins; got {question.name}; ask for a "
-            "histogram in its place"
-        )
-    for name, people in zip(groups.names, answered, strict=True):
-        if people < 2:
-            raise InvalidInput(f"group {shown(name)} has one person, which says nothing of its spread; join groups")
-    from shuffledp.releases.margins import group_weights
-
-    return group_weights(margins, groups, answered)
 
 
 @dataclass(frozen=True, repr=False)

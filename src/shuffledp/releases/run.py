@@ -27,7 +27,7 @@ from shuffledp.randomizers.checks import check_choice
 from shuffledp.records.people import Groups, Headcount, RowBudgets
 from shuffledp.records.sources import Where, open_source
 from shuffledp.releases.engine import Engine, OneMachine, Part, Prepared
-from shuffledp.releases.release import GroupedRelease, JointByGroup, JointRelease, Release, group_shares, release_type
+from shuffledp.releases.release import GroupedRelease, JointByGroup, JointRelease, Release, release_type
 from shuffledp.releases.terms import Ask, People, Terms
 from shuffledp.setting import SEEN_MEANING, Guarantee, Seen, Setting
 from shuffledp.tables import BATCH
@@ -401,6 +401,8 @@ class Run:
                     return [engine.people(who, *rule, counting)]
                 found = engine.groups(who, *rule, groups, counting)
                 if terms.margins is not None:
+                    from shuffledp.releases.margins import group_shares
+
                     for ask in asked:
                         group_shares(terms.margins, ask.question, groups, [each.n for each in found])
                 return found
