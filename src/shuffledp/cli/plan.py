@@ -69,7 +69,17 @@ class Asked:
         return Frequency(range(self._categories())), Guess(share=self.share)
 
     def dummies(self, text: str | None, delta: float) -> Dummies | None:
-        """Return the dummies of --dummies, made for the question's randomizer that benefits most from them."""
+        """Return the dummies that --dummies asks for, made for a randomizer of the question.
+
+        That is one bit for a mean and randomized response for a frequency: they benefit most from dummies.
+
+        Parameters
+        ----------
+        text : str or None
+            The option's value, such as ``"0.1"``; None without the option.
+        delta : float
+            The plan's delta, in (0, 1).
+        """
         from shuffledp.cli.population import parse_dummies
         from shuffledp.questions.mean import Mean
         from shuffledp.randomizers import OneBit, RandomizedResponse

@@ -341,14 +341,16 @@ def estimate_question(draft: Draft, place: int, columns: Sequence[Tallied]) -> E
 
 @dataclass(frozen=True, eq=False)
 class Tallied:
-    """The usable rows of one column.
+    """The usable reports of one column of a batch, and how many people sent them.
+
+    A question has one column, or several if a report has several parts.
 
     Parameters
     ----------
     reports : ndarray of int64
-        Pieces of people's reports, and dummies.
+        The parts of people's reports that this column holds, and the dummies among them, in random order.
     counts : tuple of int
-        Number of people at each level whose reports these are.
+        Number of people at each level who sent a usable report.
     """
 
     reports: NDArray[np.int64]

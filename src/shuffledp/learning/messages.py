@@ -244,9 +244,10 @@ class GaussianMechanism:
         return np.maximum(round_up(np.hypot(sensitivity * multiple, _SMOOTHING), 16), SMALLEST_DRAWN)
 
     def counted_scale(self, drawn: FloatArray) -> FloatArray:
-        """Return the standard deviation that accounting relies on, sqrt(drawn^2 - 9), rounded down, in grid steps.
+        """Return the standard deviation that accounting may use for noise drawn with standard deviation ``drawn``.
 
-        The difference covers the discrete law's distance from a Gaussian one (`UNEVENNESS`).
+        It is sqrt(drawn^2 - 9), rounded down; both are in grid steps. The difference covers the discrete law's distance
+        from a Gaussian one (`UNEVENNESS`).
         """
         return round_down(np.sqrt((drawn - _SMOOTHING) * (drawn + _SMOOTHING)), 8)
 

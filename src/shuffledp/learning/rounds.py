@@ -511,7 +511,15 @@ class Sketcher(Clientele):
     """
 
     def total(self, clients: NDArray[np.int64], weights: FloatArray) -> FloatArray:
-        """Return the sum over these clients of server weight times bit times signs, shape (size,)."""
+        """Return the weighted sum over clients of each one's private bit times its vector of signs, shape (size,).
+
+        Parameters
+        ----------
+        clients : ndarray of int64
+            Indices of the clients that take part.
+        weights : ndarray, shape (size,)
+            Weights of the model. The factor of each client in the sum is the plan's server weight.
+        """
         total, at_once = np.zeros(self.network.size), max(1, _SIGNS_AT_ONCE // self.network.size)
         for start in range(0, clients.size, at_once):
             some = clients[start : start + at_once]
@@ -520,7 +528,17 @@ class Sketcher(Clientele):
         return total
 
     def bits(self, clients: NDArray[np.int64], weights: FloatArray, z: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return the private bits that these clients send for the signs ``z``, shape (clients,)."""
+        """Return the private bits that clients send, shape (clients,).
+
+        Parameters
+        ----------
+        clients : ndarray of int64
+            Indices of the clients.
+        weights : ndarray, shape (size,)
+            Weights of the model.
+        z : ndarray of float32, shape (clients, size)
+            Each client's signs, -1 or 1.
+        """
         inner, norms = self._projected(clients, weights, z)
         budgets = np.array([tier.epsilon0 for tier in self.plan.tiers])[self.plan.tier_of[clients]]
         return randomized_bits(inner, norms / self.clipping.bound, budgets, self.random)

@@ -389,7 +389,19 @@ def in_chunks(rows: NDArray[np.generic]) -> list[FloatArray]:
 def measured(
     network: Network, weights: FloatArray, rows: NDArray[np.generic], labels: NDArray[np.int64]
 ) -> tuple[float, float]:
-    """Return the mean cross-entropy, in nats, and the share of rows predicted correctly."""
+    """Return the mean cross-entropy, in nats, and the share of rows predicted correctly.
+
+    Parameters
+    ----------
+    network : Network
+        The model.
+    weights : ndarray, shape (size,)
+        All weights of the model, in one vector.
+    rows : ndarray, shape (n, features)
+        One row of features per example.
+    labels : ndarray of int64, shape (n,)
+        Index of the true class of each row.
+    """
     loss, right, at = 0.0, 0, 0
     for part in in_chunks(rows):
         chances, known = network.probabilities(weights, part), labels[at : at + _CHUNK]

@@ -68,21 +68,21 @@ _FIT_TOLERANCE = 1.005
 
 
 def smallest_error(task: Task, wish: Wish) -> Bucketing:
-    """Return levels with the smallest predicted error, each certified by itself.
+    """Return the levels of local budgets with the smallest predicted error among those that meet the target.
 
     Parameters
     ----------
     task : Task
-        A task with levels shown, or revealed by the reports.
+        A task whose levels are seen, or are revealed by the reports.
     wish : Wish
-        The target for every level.
+        The central epsilon and delta that every level must keep.
 
     Raises
     ------
     InvalidInput
-        If no levels are certified, or no report is short enough.
+        If no levels meet the target, or every report is longer than the task allows.
     NotConverged
-        If levels were found for every shape, but none that is certified in its own.
+        If the search found levels, but the certificate of each exceeds the target.
     """
     own = task.budgets
     if own.levels <= (task.most or DEFAULT_LEVELS):

@@ -266,7 +266,11 @@ def smallest_found(
 
 
 def most_tried(domain: ItemDomain) -> list[int]:
-    """Return the largest number of codes that can be tried at each level."""
+    """Return, for each level of the search tree, the largest number of codes whose frequency may be estimated there.
+
+    A list of items has one level. With words, level i tries every kept prefix with every value of the next block, and a
+    last level estimates the kept words again.
+    """
     if isinstance(domain, ListedItems):
         return [domain.count]
     assert isinstance(domain, WordItems)

@@ -56,19 +56,20 @@ class SampledLaw(NamedTuple):
 
 
 def keep_masses(epsilon0: FloatArray, share: FloatArray | float) -> tuple[FloatArray, FloatArray]:
-    """Return 1 - gamma and gamma, the chances of the record's own part and of the blanket, at each budget.
+    """Return the chances of a report's two parts at each budget: 1 - gamma of the record's own, gamma of the blanket.
 
-    Each is good to a few ulps and the same double on every machine: e^epsilon0 - 1 is rounded correctly, and so is each
-    operation below, in the order in which they stand. Thresholds made of them are stated in tasks, and a seed repeats
-    what is drawn by them (docs/theorems/randomizers.md).
+    A report is drawn from the blanket omega with chance gamma, else from omega restricted to the reports A_x that the
+    record x makes likely (docs/theorems/randomizers.md). Each chance is correct to a few ulps and the same double on
+    every machine: e^epsilon0 - 1 is rounded correctly, and so is each operation, in a fixed order. So a task can state
+    thresholds made from them, and a seed repeats the draws.
 
     Parameters
     ----------
     epsilon0 : ndarray
-        Checked local budgets, nats; above 700 as 700.
+        Checked local budgets, nats; larger ones than 700 are treated as 700.
     share : ndarray or float
         f = omega(A_x) in (0, 1), the blanket's mass on the record's likely reports, the same for every record; gamma =
-        1/(e^epsilon0 f + 1 - f) = 1/(1 + f (e^epsilon0 - 1)).
+        1/(1 + f (e^epsilon0 - 1)).
     """
     odds = expm1_rounded(np.minimum(epsilon0, MAX_BUDGET)) * share
     blanket = 1.0 / (1.0 + odds)

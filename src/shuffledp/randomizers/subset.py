@@ -293,12 +293,19 @@ class SubsetSelection(TwoLevelFamily):
         return law.only * (law.top * ((d - 1) / (self.k - 2)) + law.gamma * ((self.k - d - 1) / (self.k - 2)))
 
     def keep_thresholds(self, epsilon0: ArrayLike) -> Words:
-        """Return integers K: the subset is drawn among those with the record with probability K/2^64, else among all.
+        """Return 64-bit whole numbers K, one per budget: with probability K/2^64 the record is kept.
+
+        If it is kept, the subset is drawn uniformly from those that contain the record; else from all subsets.
 
         Parameters
         ----------
         epsilon0 : array_like
             Local budgets, nats, from 0 to 700.
+
+        Returns
+        -------
+        ndarray of uint64
+            K, in the shape of `epsilon0`.
         """
         return keep_thresholds(*keep_masses(local_budgets(epsilon0), self.subset_size(epsilon0) / self.k))
 

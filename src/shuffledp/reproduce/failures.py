@@ -75,7 +75,7 @@ def _interpolated(curve: tuple[list[float], list[float]], at: list[float]) -> li
 
 
 def one_budget(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw items 1 and 2: claimed and attained epsilon for users of one budget."""
+    """Draw items 1 and 2 of the failure tables on an empty figure: claimed and attained epsilon of equal budgets."""
     del failures
     found = series_of(curves, "one-budget")
     axes = figure.subplots()
@@ -96,7 +96,7 @@ def one_budget(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def own_budgets(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw items 4 and 5: failures of the claims for users with personal budgets."""
+    """Draw items 4 and 5 of the failure tables on an empty figure: the claims fail for users with personal budgets."""
     del failures
     left, right = figure.subplots(1, 2)
     for axes, name, title, attack, proved in (
@@ -115,7 +115,7 @@ def own_budgets(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def approximate(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 6: failure of the claim for budgets with delta0 > 0."""
+    """Draw item 6 of the failure tables on an empty figure: the claim fails for budgets with delta0 > 0."""
     del failures
     found = series_of(curves, "approximate")
     axes = figure.subplots()
@@ -127,7 +127,7 @@ def approximate(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def renyi(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 7: claimed and true Renyi divergences."""
+    """Draw item 7 of the failure tables on an empty figure: claimed and true Renyi divergences."""
     del failures
     panels = figure.subplots(1, 2)
     for axes, e0 in zip(panels, (2, 4), strict=True):
@@ -143,7 +143,7 @@ def renyi(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def training(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 8: failures of the claims on private training."""
+    """Draw item 8 of the failure tables on an empty figure: failures of the claims on private training."""
     del curves
     pairs = (
         ("what replacing a client moves", "one step", "claimed movement", "real movement", RED, INK),
@@ -158,7 +158,7 @@ def training(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def estimators(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 9: expectation and error of the papers' estimators."""
+    """Draw item 9 of the failure tables on an empty figure: expectation and error of the papers' estimators."""
     del curves
     left, right = figure.subplots(1, 2)
     values = [
@@ -175,7 +175,7 @@ def estimators(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def rounds(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 10: epsilon over many rounds under one permutation."""
+    """Draw item 10 of the failure tables on an empty figure: epsilon over many rounds under one permutation."""
     del failures
     found = series_of(curves, "rounds")
     axes = figure.subplots()
@@ -192,7 +192,7 @@ def rounds(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def pure(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 11: distance of approximate randomizers from pure ones."""
+    """Draw item 11 of the failure tables on an empty figure: distance of approximate randomizers from pure ones."""
     found = series_of(curves, "pure")
     axes = figure.subplots()
     axes.plot(*found["real"], color=INK, label="real: at least (k − 1)/(1 + e)")

@@ -608,11 +608,11 @@ def compose(parts: Sequence[tuple[PrivacyProfile, int]], *, chords: float = CHOR
     Parameters
     ----------
     parts : sequence of (PrivacyProfile, int)
-        Profiles of single rounds, and how many rounds have each. The order does not matter, equal profiles are
-        counted together, and rounds that are compositions themselves are taken apart.
+        Profiles of single rounds, and how many rounds have each. The order does not matter. Equal profiles are counted
+        together, and a profile that is itself a composition is replaced by its rounds.
     chords : float
-        Relative width of the composed epsilon that may be lost for speed, about; default 5e-4. Rounds with different
-        upper and lower bounds (brackets) use 5e-3 from above and 1e-3 from below instead.
+        Approximate relative error of the composed epsilon that is allowed for speed; default 5e-4. If a round has
+        different upper and lower bounds, it is 5e-3 for the upper end and 1e-3 for the lower end instead.
 
     Raises
     ------

@@ -166,7 +166,10 @@ class LocalBound(AmplificationBound):
         return SmallestProfile((budget, GaussianSumProfile(1.0 / scale))) if math.isfinite(scale) else budget
 
     def links_matter(self, setting: Setting) -> bool:
-        """Return whether reports are made from one memo, and so linked; plain composition covers all other links."""
+        """Return whether reports are linked because a user makes them from a memo: a noisy answer stored once.
+
+        Plain composition over the rounds covers all other links.
+        """
         return isinstance(setting.law, MadeFromMemo) and super().links_matter(setting)
 
     def over_rounds(self, setting: Setting, one: PrivacyProfile) -> PrivacyProfile:

@@ -417,7 +417,10 @@ class LayerGradients:
         return torch.cat([part.flatten() for layer in found for part in layer.weighted(factors)])
 
     def at_once(self, numbers: int) -> int:
-        """Return how many examples fit in memory; for dense layers no gradient is built."""
+        """Return how many examples fit in memory if it may hold ``numbers`` entries of gradients.
+
+        For dense layers it is 1024: no example's gradient is built.
+        """
         return 1024 if self.outer_only else max(1, numbers // self.model.size)
 
 
