@@ -74,7 +74,7 @@ class Weighed:
 
     @property
     def smallest(self) -> FloatArray:
-        """Smallest upper bound of each level's central epsilon (nats), with the floor's; shape (listed,)."""
+        """Smallest upper bound of each level's central epsilon (nats), the bound `floor` included; shape (listed,)."""
         return self.upper if self.floor is None else np.minimum(self.upper, self.floor.upper)
 
 

@@ -50,7 +50,19 @@ class Outputs:
 
 
 def run_amplify(setting: Setting, delta: float, outputs: Outputs, *, published: bool) -> None:
-    """Certify a setting and show the guarantee."""
+    """Certify a setting, print the guarantee, and write the files that were asked for.
+
+    Parameters
+    ----------
+    setting : Setting
+        The setting.
+    delta : float
+        Central delta, in (0, 1).
+    outputs : Outputs
+        Where the result is written.
+    published : bool
+        Whether every published bound is evaluated and shown.
+    """
     with contextlib.ExitStack() as stack:
         reservations = {o: stack.enter_context(reserved(path, o)) for o, path in outputs.files.items()}
         files = {option: file for option, file in reservations.items() if file is not None}

@@ -72,7 +72,19 @@ class Collection:
 
 
 def run_audit(attack: Attack, epsilon0: float | None, delta0: float, collection: Collection, *, pipeline: bool) -> None:
-    """Run the attack, print its result, and exit with status 3 if the claim is refuted."""
+    """Run the attack, print its result, and exit with status 3 if the claim is refuted.
+
+    Parameters
+    ----------
+    attack : Attack
+        The options that both kinds of audit share.
+    epsilon0, delta0 : float
+        The claim about a local randomizer; None and 0 for an audit of a whole collection.
+    collection : Collection
+        The options that describe a collection; none may be given without `pipeline`.
+    pipeline : bool
+        Whether a whole collection is attacked.
+    """
     target = parse_target(attack.randomizer)
     with working("Attacking"), contextlib.redirect_stdout(sys.stderr):  # whatever the attacked code prints
         if pipeline:

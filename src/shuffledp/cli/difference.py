@@ -140,7 +140,7 @@ def difference_table(found: Difference, names: tuple[str, str], *, simultaneous:
 
 
 def difference_lines(found: Difference, *, simultaneous: bool) -> Iterator[list[str]]:
-    """Yield the lines of the table under the headings of `difference_table`; arguments as there."""
+    """Yield the rows of the table of `difference_table`, as texts under its headings; arguments as there."""
     for label, numbers in zip(labels_of(found), numbers_of(found, simultaneous), strict=True):
         cells = _share_cells(*numbers) if shape_of(found).scale == "share" else _cells(*numbers)
         yield [*([shown_label(label)] if label else []), *cells]
@@ -190,7 +190,10 @@ def shown_label(label: dict[str, Any]) -> str:
 
 
 def labels_of(found: Difference) -> Iterator[dict[str, Any]]:
-    """Yield the label of each number: category, edges, coordinate; empty for a single number."""
+    """Yield the label of each number of a difference as a dict, such as ``{"category": "yes"}``.
+
+    It is empty for a single number, and has two keys for the edges of a bin.
+    """
     keys, labels = shape_of(found).keys, found.before.labels
     for label in labels if labels is not None else range(np.size(found.analysis.value)):
         if len(keys) == 1:

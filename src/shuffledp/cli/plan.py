@@ -291,7 +291,10 @@ def plan_command(
 
 
 def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files) -> None:
-    """Make a plan, write the files, and print the plan."""
+    """Make a plan, write the files, and print the plan.
+
+    Parameters are the options of ``shuffledp plan``, in four groups.
+    """
     from shuffledp.planning import plan
     from shuffledp.report.to_json import dumps
     from shuffledp.shell.output import console, reserved, working
@@ -422,7 +425,15 @@ def next_steps(
 
 
 def next_lines(made: Plan, steps: list[str]) -> list[str]:
-    """Return sentences on how to carry the plan out where one table holds the records."""
+    """Return the commands that carry the plan out on one table of records, each in a sentence that says when to run it.
+
+    Parameters
+    ----------
+    made : Plan
+        The plan.
+    steps : list of str
+        The commands.
+    """
     rounds = made.bucketing.around.rounds
     once = f"Next, once in each of {rounds:,} rounds" if rounds > 1 else "Next"
     return [f"{once}: {step}" for step in steps]
@@ -445,7 +456,17 @@ def on_devices(made: Plan, population: Population) -> list[str]:
 
 
 def other_steps(made: Plan, population: Population, files: Files, categories: str | None) -> list[str]:
-    """Return the commands for the smallest error within the target; none if that is the plan itself."""
+    """Return the commands for the plan with the smallest error within the target; none if that is the plan itself.
+
+    Parameters
+    ----------
+    made : Plan
+        The plan.
+    population, files
+        The options of the population and of the output files, as typed; the commands repeat them.
+    categories : str or None
+        The option --categories.
+    """
     rule = made.most_accurate.bucketing
     if rule is None or rule is made.bucketing:
         return []

@@ -198,7 +198,15 @@ class Cells:
         return sum(count * slope for count, slope in self.people)
 
     def own_variance(self, values: Sequence[float]) -> float:
-        """Return the variance of the estimated sum_j v_j f_j from people: their noise, and the assignment of levels."""
+        """Return the variance of the estimated sum_j v_j f_j that people's reports cause, f_j the share of cell j.
+
+        It has two parts: the randomizers' noise, and the random assignment of levels to people.
+
+        Parameters
+        ----------
+        values : sequence of float
+            The v_j, one for each cell.
+        """
         v, n, total = np.array(values, dtype=np.float64), sum(self.counts), self.total
         likely = project_to_simplex(self.shares.value)
         noise = 0.0
@@ -219,7 +227,13 @@ class Cells:
         return dummies_along(self.question.family, self.question.dummies, (1,) + (0,) * (k - 1))
 
     def along(self, values: Sequence[float]) -> SpreadEstimate:
-        """Return an estimate of sum_j v_j f_j, for the values v of the cells."""
+        """Return an estimate of sum_j v_j f_j, f_j the share of cell j, with its standard error.
+
+        Parameters
+        ----------
+        values : sequence of float
+            The v_j, one for each cell.
+        """
         order = sorted(set(values))
         whole = dict(zip(order, whole_values(tuple(order)), strict=True))
         unit = float(Fraction(repr(order[1])) - Fraction(repr(order[0]))) / whole[order[1]]
@@ -236,7 +250,7 @@ class Cells:
         )
 
     def differences(self) -> tuple[tuple[int, int, Estimate], ...]:
-        """Return the differences of every two of a few choices."""
+        """Return (i, j, estimate of share i minus share j) for every two choices; empty for two choices or too many."""
         k = len(self.question.choices)
         if not 2 < k <= MOST_COMPARED:
             return ()
@@ -359,7 +373,17 @@ class Cells:
 
 
 def distance(shares: FloatArray, spread: FloatArray, whole: float = 1.0) -> float:
-    """Return the distance of a table from independence, in units of a cell's variance; its shares sum to `whole`."""
+    """Return the distance of a table from independence: squared differences, each over its variance, summed.
+
+    Parameters
+    ----------
+    shares : ndarray, shape (rows, columns)
+        The shares of the cells, with sum `whole`.
+    spread : ndarray, shape (rows, columns)
+        Variance of each cell.
+    whole : float
+        Sum of the shares; default 1.
+    """
     apart = shares - np.outer(shares.sum(axis=1), shares.sum(axis=0)) / whole
     return float((apart**2 / spread).sum())
 

@@ -289,7 +289,10 @@ class Watch:
 
 
 def is_trusted(now: int, tick: int) -> bool:
-    """Return whether timers may act: the clock is at the last tick or at most a day after it."""
+    """Return whether timers may act at the time ``now``: at the last tick or at most a day after it.
+
+    Both are seconds since 1970; the tick is the last time that a task has stored.
+    """
     return 0 <= now - tick <= DAY
 
 

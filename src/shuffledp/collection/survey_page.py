@@ -115,7 +115,15 @@ def modules() -> Mapping[str, str]:
 
 
 def in_scope(name: str, source: str) -> str:
-    """Return a module as a function that runs at once and returns the module's exports."""
+    """Return a JavaScript module as a function that runs at once and stores its exports as ``modules.NAME``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the module.
+    source : str
+        Its source; imports become look-ups in ``modules``.
+    """
     exported = [match[2] for match in _EXPORT.finditer(source)]
     body = _EXPORT.sub(r"\1 \2", _IMPORT.sub(r"const { \1 } = modules.\2;", source))
     if re.search(r"^(import|export)\b", body, re.MULTILINE):

@@ -187,9 +187,10 @@ class Settings:
 def prepared(
     rows: NDArray[np.generic], features: Features | None, projection: Projection | None
 ) -> NDArray[np.generic]:
-    """Return the network's inputs: rows after the fixed feature map and the projection, if given.
+    """Return the network's inputs, shape (n, inputs): rows after the fixed feature map and the projection, if given.
 
-    A record that the map cannot turn into finite numbers passes, without a word: it contributes zero.
+    A record that the map cannot turn into finite numbers is not refused: its gradient is zero, so it contributes
+    nothing.
     """
     with np.errstate(all="ignore"):
         out = rows if features is None else checked_features(features(rows), private=True)

@@ -382,7 +382,7 @@ def _worse(tiers: Sequence[Tier], others: Any) -> tuple[Tier, ...]:
 
 
 def in_chunks(rows: NDArray[np.generic]) -> list[FloatArray]:
-    """Return the rows as double-precision arrays of a few thousand rows each."""
+    """Return the rows, shape (n, features), as a list of double-precision arrays of a few thousand rows each."""
     return [rows[at : at + _CHUNK].astype(np.float64, copy=False) for at in range(0, rows.shape[0], _CHUNK)]
 
 

@@ -536,7 +536,7 @@ def capped(budgets: Budgets, most: float) -> Budgets:
 
 
 def level_of(epsilons: FloatArray, levels: FloatArray) -> NDArray[np.intp]:
-    """Return the index of the largest level not above each budget; -1 if there is none."""
+    """Return for each budget the index of the largest of the ascending ``levels`` not above it; -1 if none is."""
     return np.searchsorted(levels, epsilons, side="right") - 1
 
 

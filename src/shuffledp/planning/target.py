@@ -165,14 +165,27 @@ def fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, own
 
 
 def steps_of(wish: Wish, top: float) -> FloatArray:
-    """Return a fixed grid of candidate budgets for levels, from one that needs no other users up to `top`."""
+    """Return a fixed, ascending grid of candidate budgets (nats), whose largest is ``top``.
+
+    The smallest needs no other users to be within the target.
+    """
     return knots_of(wish, top, _STEP_RATIO)
 
 
 def knots_of(wish: Wish, top: float, ratio: float) -> FloatArray:
-    """Return a fixed grid of budgets from one that needs no other users up to `top`.
+    """Return a fixed, ascending grid of budgets (nats), whose largest is ``top``.
 
-    The grid is fixed so that cached certificates can be used again.
+    The smallest needs no other users to be within the target. The grid is fixed so that cached certificates can be used
+    again.
+
+    Parameters
+    ----------
+    wish : Wish
+        The target.
+    top : float
+        The largest budget.
+    ratio : float
+        Ratio of two neighbouring budgets, above 1.
     """
     safe = wish.epsilon / wish.around.reports * (1.0 - 1e-8)
     if safe >= top:
@@ -184,10 +197,20 @@ def knots_of(wish: Wish, top: float, ratio: float) -> FloatArray:
 
 @lru_cache(maxsize=8192)
 def fewest_users(wish: Wish, family: Family, delta0: float, value: float) -> float:
-    """Return the number of users of one budget that are certified to hide each other, within 2 % of the fewest; or inf.
+    """Return about the fewest users of one budget who are certified to hide each other; inf if no number suffices.
 
-    What is returned was certified. The search comes from below: there every bound is evaluated, and the excess falls
-    about linearly in the number of users; above, the first bound that suffices is the only one evaluated.
+    The number is certified and at most 2 % too large. The search comes from below: there every bound is evaluated, and
+    the excess over the target falls about linearly in the number of users. Above, the first bound that suffices ends
+    it.
+
+    Parameters
+    ----------
+    wish : Wish
+        The target.
+    family : Family
+        The randomizer.
+    delta0, value : float
+        The users' local delta and their local budget epsilon0, nats.
     """
 
     def excess(users: float) -> float:
@@ -231,7 +254,7 @@ def noisy(family: Family) -> bool:
 
 
 def stand_in(budgets: Budgets, family: Family) -> Budgets:
-    """Return a population of few levels that hides a user no better, for use in searches."""
+    """Return a population of few levels, by rounding budgets up, for use in searches; it hides a user no better."""
     return rounded_up(budgets, LEVELS_OF_NOISE if noisy(family) else MOST_HIDING)
 
 
@@ -414,11 +437,11 @@ class Task:
         return self.question.predict(family, rounded, self.weights, self.around.dummies)
 
     def fits(self, family: Family) -> bool:
-        """Return whether a report is short enough."""
+        """Return whether a report of the family is at most as long as the task allows."""
         return self.max_bytes is None or report_bytes(family) <= self.max_bytes
 
     def too_long(self, family: Family) -> InvalidInput:
-        """Return the error if no rounding makes reports short enough; the family is one that was tried."""
+        """Return the error to raise if no rounding makes reports short enough; ``family`` is one that was tried."""
         return InvalidInput(
             f"a report of {self.mechanism} has {report_bytes(family)} bytes, more than the {self.max_bytes} allowed"
         )
@@ -561,7 +584,7 @@ class Caps:
         return float(self.own.epsilons[-1])
 
     def at(self, cap: float) -> Cut:
-        """Return the population at a cap."""
+        """Return the population with all budgets lowered to ``cap`` (nats), its randomizer and its predicted error."""
         if cap not in self._known:
             self._known[cap] = cut(self.task, self.own, cap)
         return self._known[cap]
@@ -574,7 +597,9 @@ class Caps:
         return wish.holds(wish.setting(hiding, at.family, self.task.seen))
 
     def edge(self, wish: Wish) -> tuple[float, float]:
-        """Return a cap that is certified and the next one on the grid, which is not; without a target, the top twice.
+        """Return two neighbouring caps of the grid: one that is certified, and the next larger one, which is not.
+
+        If no target is set, both are the largest cap.
 
         Raises
         ------
@@ -604,7 +629,17 @@ class Caps:
         return low if below < first else _RATIO**below, self.top if above == last else _RATIO**above
 
     def around(self, cap: float, least: float) -> list[Cut]:
-        """Return the caps to try: on the grid around a cap, down to the smallest one, and at changes of shape."""
+        """Return the caps to try: those of the grid near a cap, some down to the smallest, and where the shape changes.
+
+        The shape is that of the reports, which may depend on the budgets.
+
+        Parameters
+        ----------
+        cap : float
+            The cap to look around, nats.
+        least : float
+            The smallest cap to try, nats.
+        """
         step, last = _step_above(cap), _step_above(self.top)
         fine = range(max(step - _BELOW, _step_above(least)), min(step + _ABOVE, last))
         coarse = range(fine.start - _COARSE, _step_above(least) - 1, -_COARSE)
@@ -625,7 +660,17 @@ class Caps:
         return low, high
 
     def moved(self, start: Cut, towards: float, good: Callable[[Cut], bool]) -> Cut:
-        """Return the cap moved from a good one towards another as far as it stays good, by bisection."""
+        """Return the cap farthest from ``start`` in the direction of ``towards`` that is still good, by bisection.
+
+        Parameters
+        ----------
+        start : Cut
+            A good cap.
+        towards : float
+            The cap to move to, nats.
+        good : callable
+            Function of a cap that returns whether it is good.
+        """
         if good(self.at(towards)):
             return self.at(towards)
         while not 1.0 / (1.0 + _TOLERANCE) <= towards / start.cap <= 1.0 + _TOLERANCE:
@@ -762,13 +807,13 @@ def cut(task: Task, budgets: Budgets, cap: float) -> Cut:
 
 
 def finished(task: Task, cap: float) -> Bucketing:
-    """Return the rule for the whole population at a cap, predicted and certified."""
+    """Return the rounding rule of the whole population at a cap (nats), with its predicted error and certificate."""
     whole = cut(task, task.budgets, cap)
     return task.finish(whole.levels, cap if cap < task.budgets.epsilons[-1] else math.inf, whole.rounded)
 
 
 def sketch(budgets: Budgets) -> Budgets:
-    """Return a population of few enough levels to evaluate many caps: budgets are rounded down."""
+    """Return the population with budgets rounded down to so few levels that many caps can be evaluated."""
     if budgets.levels <= _SKETCH:
         return budgets
     return rounded_down(budgets, some_values(budgets, _SKETCH))

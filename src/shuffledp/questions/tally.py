@@ -259,7 +259,17 @@ class LevelSums:
         self.shape = (first, size)
 
     def add(self, reports: NDArray[Any], levels: Whole | None, count: Count) -> Whole:
-        """Return the sums over further reports, of shape `shape`; `levels` is None where there is one column."""
+        """Return the sums (S) of further reports, of shape `shape`.
+
+        Parameters
+        ----------
+        reports : ndarray
+            The reports, one per row.
+        levels : ndarray of int or None
+            Level of each report, shape (m,); None where there is one column of coefficients.
+        count : callable
+            Function of reports and weights (None: 1 each) that returns the weighted sum of phi, shape (size,).
+        """
         out = np.zeros(self.shape, dtype=np.int64)
         if self._scales is None:
             if levels is None:

@@ -282,7 +282,7 @@ class StatesTriples(Protocol):
 
     @property
     def triples(self) -> Triples | None:
-        """Overlap of any three records' sets of likely reports, one of `Triples`; None if nothing is stated."""
+        """How the sets of likely reports of any three records overlap: a word of `Triples`, or None."""
         ...
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
@@ -290,7 +290,10 @@ class StatesTriples(Protocol):
         ...
 
     def triple(self, epsilon0: float) -> PairBlanket:
-        """Return the laws of two records relative to the report of a third one; undefined where triples are "free"."""
+        """Return the laws of two records relative to the report of a third one; see `PairBlanket`.
+
+        It is undefined where `triples` is "free". epsilon0 is in nats.
+        """
         ...
 
     def share(self, epsilon0: float) -> float:

@@ -264,16 +264,17 @@ class SubsetSelection(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Overlap of any three records' sets of likely reports, one of `Triples`: "alike".
+        """How the sets of likely reports of three records overlap, as a word of `Triples`: "alike", whichever they are.
 
-        Categories may be renamed.
+        Categories may be renamed without a change of the law.
         """
         return "alike"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Return the relative numbers of subsets with none, a given one, a given two, and all of three categories.
+        """Return the relative numbers of subsets that contain none, one, two, and all of three categories.
 
-        The unit is C(k, d)/(k (k-1) (k-2)).
+        The unit is C(k, d)/(k (k-1) (k-2)), with d the size. Of one or two categories, given ones are meant; see
+        `TwoLevelFamily.triple_weights`.
         """
         d = float(self.subset_size(epsilon0))
         rest = self.k - d
@@ -285,9 +286,10 @@ class SubsetSelection(TwoLevelFamily):
         )
 
     def third(self, law: TwoLevelLaw, epsilon0: ArrayLike) -> FloatArray:
-        """Return P(x0 in, x1 not in the subset | record x2), at each budget.
+        """Return the chance, for a record x2, that the subset contains x0 but not x1, at each budget.
 
-        Under omega x2 takes one of the d - 1 other places in the subset, or one of k - d - 1 places outside, of k - 2.
+        Under omega, x2 takes one of the d - 1 other places in the subset, or one of k - d - 1 places outside it, of k -
+        2. See `TwoLevelFamily.third`.
         """
         d = self.subset_size(epsilon0)
         return law.only * (law.top * ((d - 1) / (self.k - 2)) + law.gamma * ((self.k - d - 1) / (self.k - 2)))

@@ -323,7 +323,10 @@ class DirectionCodebook(SeededFamily):
 
     @property
     def name(self) -> str:
-        """Name on the command line: ``"directions:D:M:CLOSE"``, with ``":INNER"`` if there is a subspace."""
+        """Name on the command line: ``"directions:D:M:CLOSE"``, with the dimension, `codewords` and `likely`.
+
+        If there is a subspace, ``":INNER"`` with its dimension is appended.
+        """
         return f"directions:{self.dimension}:{self.size}:{self.close}" + (f":{self.inner}" if self.inner else "")
 
     @property

@@ -55,7 +55,7 @@ NO_RECODE = Recode()
 def read_labels(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
     """Return the public categories as a tuple, after checking that there are at least two, none missing and none twice.
 
-    Categories are compared in their one spelling (`shuffledp.tables.options`).
+    Two categories are the same if they have the same spelling as text (`shuffledp.tables.options`).
     """
     if isinstance(categories, str):
         raise InvalidInput(f"categories must be a list of labels, not the text {shown(categories)}")

@@ -112,7 +112,16 @@ def moves(epsilon: float, delta: float) -> str:
 def promise(level: LevelGuarantee, delta: float, setting: Setting, counts: str = "user") -> str:
     """Return the guarantee of one level in one or two sentences.
 
-    ``counts`` is the word for what the setting counts, see `unit`.
+    Parameters
+    ----------
+    level : LevelGuarantee
+        The level's guarantee.
+    delta : float
+        Central delta, in (0, 1).
+    setting : Setting
+        The setting.
+    counts : str
+        The word for what the setting counts, see `unit`.
     """
     if math.isinf(level.epsilon.upper):
         return f"Nothing can be promised to this level at delta = {probability(delta)}."

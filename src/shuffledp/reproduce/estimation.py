@@ -121,7 +121,15 @@ def personal_budgets(share: float, cautious: float) -> FloatArray:
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
-    """Simulate every point of the four panels, and return the tables, pictures and caption."""
+    """Simulate every point of the four panels, and return the tables, pictures and caption.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether to compute fewer points and repetitions.
+    progress : callable
+        Called with the share of the work done, from 0 to 1.
+    """
     repeats = QUICK_REPEATS if quick else REPEATS
     points = [
         (panel, question, x, personal_budgets(*((x, BUDGETS[0]) if panel in "ac" else (FRACTIONS[0], x))))
@@ -365,10 +373,15 @@ def _level_law(e0: float, steps: int, epsilon: float) -> tuple[Array, Array]:
 def three_symbol_delta(levels: Levels, epsilon: float) -> float:
     """Return the exact delta for permuted users who answer in order by 3-ary randomized response.
 
-    All other users hold symbol 2.
+    The victim holds 0 or 1, and all other users hold symbol 2. The density of z_1..z_n relative to "everybody on symbol
+    2" is (1/n) sum_t R_t(x)(z_t)/R_t(2)(z_t), so that delta = (1/n) E(sum_t v_t)_+ over independent symbols.
 
-    The density of z_1..z_n relative to "everybody on symbol 2" is (1/n) sum_t R_t(x)(z_t)/R_t(2)(z_t), so that
-    delta = (1/n) E(sum_t v_t)_+ over independent symbols; two levels, all counts enumerated.
+    Parameters
+    ----------
+    levels : sequence of (float, int)
+        Two local budgets (nats), and the number of steps with each.
+    epsilon : float
+        Nats.
     """
     (first, n1), (second, n2) = levels
     values, masses = _level_law(first, n1, epsilon)
@@ -385,6 +398,17 @@ def simulated_protocol_delta(levels: Levels, epsilon: float, runs: int, seed: in
     """Return delta estimated by runs of the real protocol: users are permuted and answer in order.
 
     It averages (1 - e^eps P1/P0)_+ over the outputs that the analyst sees.
+
+    Parameters
+    ----------
+    levels, epsilon
+        As for `three_symbol_delta`.
+    runs : int
+        Number of runs.
+    seed : int
+        Seed of the simulation.
+    confidence : float
+        Confidence of the interval, in (0, 1).
     """
     random = np.random.default_rng(seed)
     budgets = np.concatenate([np.full(count, e0) for e0, count in levels])
@@ -410,6 +434,17 @@ def importance_delta(levels: Levels, epsilon: float, samples: int, seed: int, co
     """Return the delta of `three_symbol_delta`, estimated by importance sampling, with a confidence interval.
 
     E(S)_+ = M(theta) E_theta[S_+ e^(-theta S)], terms up to M/(e theta).
+
+    Parameters
+    ----------
+    levels, epsilon
+        As for `three_symbol_delta`.
+    samples : int
+        Number of samples.
+    seed : int
+        Seed of the simulation.
+    confidence : float
+        Confidence of the interval, in (0, 1).
     """
     laws = [(count, *_symbols(e0, epsilon)) for e0, count in levels]
 
@@ -433,7 +468,20 @@ def importance_delta(levels: Levels, epsilon: float, samples: int, seed: int, co
 
 
 def round_counts(e0: float, rounds: int) -> tuple[Array, Array]:
-    """Return the law of a user's number of ones if she holds 0, and the likelihood ratio of 1 to 0 at each number."""
+    """Return the law of a user's number of ones over several rounds if she holds 0, and its likelihood ratios.
+
+    Parameters
+    ----------
+    e0 : float
+        Local budget of one round, nats.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    law, ratio : ndarray, shape (rounds + 1,)
+        Probability of each number of ones if she holds 0; and the probability if she holds 1, over that.
+    """
     k = np.arange(rounds + 1.0)
     return stats.binom.pmf(k, rounds, 1 / (1 + math.exp(e0))), np.exp(e0 * (2 * k - rounds))
 
@@ -441,11 +489,20 @@ def round_counts(e0: float, rounds: int) -> tuple[Array, Array]:
 def linked_rounds_delta(e0: float, rounds: int, n: int, epsilon: float, step: float = 0.2) -> float:
     """Return delta for n users' linked randomized responses over several rounds under one permutation.
 
-    All other users hold 0.
+    All other users hold 0. The users' numbers of ones suffice, and the ratio is their mean ratio m, E m = 1: delta =
+    E(m - e^eps)_+ = 1 - e^eps + E(e^eps - m)_+. Only m < e^eps matters, so large ratios may be dropped from the
+    convolution.
 
-    The users' numbers of ones suffice, and the ratio is their mean ratio m, E m = 1: delta = E(m - e^eps)_+ =
-    1 - e^eps + E(e^eps - m)_+. Only m < e^eps matters, so large ratios may be dropped from the convolution. Ratios
-    are split linearly onto a grid; that raises delta by about step^2/(8 n), far below what is printed.
+    Parameters
+    ----------
+    e0 : float
+        Local budget of one round, nats.
+    rounds, n : int
+        Number of rounds, and of users.
+    epsilon : float
+        Nats.
+    step : float
+        Width of the grid onto which ratios are split linearly; it raises delta by about step^2/(8 n).
     """
     chances, ratios = round_counts(e0, rounds)
     length = int(math.exp(epsilon) * n / step) + 2
@@ -470,7 +527,10 @@ def linked_rounds_delta(e0: float, rounds: int, n: int, epsilon: float, step: fl
 
 
 def unshuffled_rounds_epsilon(e0: float, rounds: int, delta: float) -> float:
-    """Return the epsilon, in nats, of one user's answers to several rounds without any shuffling."""
+    """Return the epsilon, in nats, of one user's answers to several rounds without any shuffling.
+
+    Each round is binary randomized response with local budget ``e0`` (nats); ``delta`` is in (0, 1).
+    """
     zero, ratios = round_counts(e0, rounds)
 
     def excess(epsilon: float) -> float:

@@ -33,17 +33,29 @@ DENSITY, RANGE, PEOPLE = 0.7, 60.0, 10_000
 def setting(
     budgets: Budgets, randomizer: object = "any", seen: str = "reports", rounds: int = 1, **more: object
 ) -> Setting:
-    """Return an accounting setting with replace-one neighbours and these budgets and options."""
+    """Return an accounting setting with replace-one neighbours; the other arguments are those of `Setting`."""
     return Setting(budgets, randomizer, seen=seen, neighboring="replace-one", rounds=rounds, **more)  # type: ignore[arg-type]
 
 
 def same(epsilon0: float, n: int, **more: object) -> Setting:
-    """Return an accounting setting in which all n users have the local budget ``epsilon0``."""
+    """Return an accounting setting in which all n users have the local budget ``epsilon0`` (nats); see `setting`."""
     return setting(Budgets([epsilon0], [n]), **more)  # type: ignore[arg-type]
 
 
 def epsilon(key: str, asked: Setting, victim: float, delta: float) -> float:
-    """Return the epsilon, in nats, of the bound named ``key``: its lower end for a witness, else its upper end."""
+    """Return the epsilon, in nats, that a bound states: its lower end for a witness, else its upper end.
+
+    Parameters
+    ----------
+    key : str
+        Name of the bound.
+    asked : Setting
+        The setting.
+    victim : float
+        Local budget of the analysed user, nats.
+    delta : float
+        Central delta, in (0, 1).
+    """
     bound = bounds[key]
     found = bound.profile(asked, victim).epsilon(delta)
     return found.lower if bound.kind is Kind.CERTIFIED_LOWER else found.upper
@@ -161,7 +173,13 @@ def training_rows(*, quick: bool = False) -> Iterator[Row]:
 
 
 def weighted_mean(ones: dict[float, float]) -> float:
-    """Return the mean of Algorithm 2's estimate when a share ones[e] of all users has budget e and holds 1."""
+    """Return the expected estimate of Algorithm 2 for records 0 and 1.
+
+    Parameters
+    ----------
+    ones : dict of float to float
+        For a local budget e, the share of all users who have budget e and hold 1.
+    """
     weight = {e0: math.tanh(e0 / 2) for e0, _ in FRACTIONS}
     return sum(weight[e0] * share for e0, share in ones.items()) / sum(weight[e0] * share for e0, share in FRACTIONS)
 

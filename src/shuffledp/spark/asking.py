@@ -66,7 +66,7 @@ class Partitions(Engine):
         random: Randomness,
         progress: Progress | None = None,
     ) -> Headcount:
-        """Return the participants of all tables and their budgets."""
+        """Return the participants of all tables and their budgets; see `Engine.people`."""
         del progress
         return count_people(self._whole, who, person, rule if person is None else offered(rule), random)
 
@@ -76,7 +76,7 @@ class Partitions(Engine):
         random: Randomness,
         progress: Progress | None = None,
     ) -> list[Tally]:
-        """Return the tally of each question over all tables."""
+        """Return the tally of each question over all tables; see `Engine.tallies`."""
         if random.private:
             raise InvalidInput("simulate_partitions repeats a simulation; give `random = simulation_random(seed)`")
         job = Job(tuple(parts))

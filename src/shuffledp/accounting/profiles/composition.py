@@ -214,13 +214,19 @@ class ComposedProfile(PrivacyProfile):
         return self._sum(True, view).guess(math.log(delta))
 
     def epsilon_below(self, delta: float, ceiling: float) -> Interval:
-        """Enclose epsilon(delta), nats; more widely, and sooner, where epsilon is certainly above the ceiling.
+        """Enclose epsilon(delta), nats; the interval may be wide if epsilon is certainly above the ceiling.
 
-        Rounds that a guess sees far above the ceiling are not composed, but their epsilons are added. Others are first
-        composed from few known values: if the result leaves no doubt that epsilon is above the ceiling, it is returned.
-        Every answer is certified: which one is given decides only how wide it is. Where
-        nothing is known from below, twice the width that chords may cost is subtracted from the upper end for this
-        decision.
+        If a guess is far above the ceiling, the rounds are not composed: their epsilons are added up. Otherwise the
+        rounds are first composed from few values, and that interval is returned if it shows that epsilon is above the
+        ceiling. Every interval is certified. (For profiles without lower ends, a margin of twice the width that chords
+        may cost is allowed in this decision.)
+
+        Parameters
+        ----------
+        delta : float
+            Central delta, in (0, 1).
+        ceiling : float
+            An upper bound on epsilon that is known already, nats.
         """
         if check_delta(delta) in self._inverses or not 0.0 < ceiling < _HOPEFUL * self.vanishes_at:
             return self.epsilon(delta)
@@ -337,7 +343,7 @@ class FromAbove(PrivacyProfile):
     def of(cls, bounds: tuple[PrivacyProfile, ...]) -> FromAbove:
         """Return the upper ends of the smallest of several bounds, each evaluated by its `delta`.
 
-        A bound that is itself the smallest of several is taken apart.
+        A bound that is itself the smallest of several is replaced by its parts.
         """
         return cls(tuple(_leaves(SmallestProfile(bounds))), finely=True)
 

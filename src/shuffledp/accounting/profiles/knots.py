@@ -394,7 +394,7 @@ class Curve(Protocol):
 
     @property
     def coarseness(self) -> float:
-        """Factor, at least 1, on the width that a table may leave open; larger for slowly evaluated profiles."""
+        """Factor, at least 1, by which a table of this profile may be less accurate, if it is slow to evaluate."""
         ...
 
     @property
@@ -527,7 +527,13 @@ class ProfileTable:
         return top
 
     def upper(self, view: View) -> FinitePair:
-        """Return a finite pair of laws that dominates the profile's pair in the given view."""
+        """Return a finite pair of laws that dominates the profile's pair (P, Q), so that its delta is never smaller.
+
+        Parameters
+        ----------
+        view : {"forward", "reverse", "worst"}
+            The pair: (P, Q), (Q, P), or the symmetric pair whose delta is the larger of the two.
+        """
         return self._pair("upper", view)
 
     def capped(self, view: View) -> FinitePair:
@@ -539,11 +545,25 @@ class ProfileTable:
         return self._pair("capped", view)
 
     def lower(self, view: View) -> FinitePair:
-        """Return a finite pair of laws that the profile's pair in the given view dominates."""
+        """Return a finite pair of laws that the profile's pair (P, Q) dominates, so that its delta is never larger.
+
+        Parameters
+        ----------
+        view : {"forward", "reverse", "worst"}
+            The pair: (P, Q), (Q, P), or the symmetric pair whose delta is the larger of the two.
+        """
         return self._pair("lower", view)
 
     def law(self, view: View, *, above: bool) -> LossLaw:
-        """Return the privacy-loss law of a round to compose: of `capped` if ``above``, else of the `lower` pair."""
+        """Return the law of the privacy loss that rounds are composed of: an upper one if ``above``, else a lower one.
+
+        Parameters
+        ----------
+        view : {"forward", "reverse", "worst"}
+            The pair of laws, see `upper`.
+        above : bool
+            Whether the law is that of `capped`, for upper bounds, or that of `lower`.
+        """
         return (self.capped(view) if above else self.lower(view)).law
 
     def _pair(self, kind: Literal["upper", "capped", "lower"], view: View) -> FinitePair:

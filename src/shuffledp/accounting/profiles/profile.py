@@ -51,7 +51,7 @@ def check_delta(delta: float) -> float:
 
 
 def check_epsilon(epsilon: float) -> float:
-    """Return epsilon as a float in [0, inf], or raise InvalidInput."""
+    """Return epsilon (nats) as a float in [0, inf], or raise InvalidInput if it is negative or no number."""
     try:
         value = float(epsilon)
     except (TypeError, ValueError):
@@ -134,7 +134,7 @@ class PrivacyProfile(ABC):
 
     @property
     def coarseness(self) -> float:
-        """Factor on the accuracy that knots of `table` may cost: 1, or more for profiles that are slow to evaluate."""
+        """Factor by which `table` may be less accurate: 1, or more for profiles that are slow to evaluate."""
         return 1.0
 
     @property
@@ -191,9 +191,9 @@ class PrivacyProfile(ABC):
 
     @property
     def known_below(self) -> bool:
-        """Whether lower ends of `log_delta_pair`, of which rounds are composed, may be more than that of 0.
+        """Whether `log_delta_pair` may have lower ends above log 0; False for profiles that are only known from above.
 
-        Some profiles are known only from above.
+        Compositions use these lower ends.
         """
         return True
 

@@ -211,7 +211,7 @@ class Noise:
         return log_density(self.kind, self.scale, u)
 
     def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Return the chance of noise in [low, high], element-wise; low and high have one sign; relative error 1e-13."""
+        """Return the chance of noise in [low, high], element-wise; ends of the same sign; relative error 1e-13."""
         flip = low < 0.0
         near, far = np.where(flip, -high, low) / self.scale, np.where(flip, -low, high) / self.scale
         near = np.maximum(near, 0.0)
@@ -595,7 +595,7 @@ class NoiseProfile(PrivacyProfile):
 
     @property
     def coarseness(self) -> float:
-        """Factor 3 on the accuracy that knots may cost: the values come from a lattice and are no more accurate."""
+        """Factor 3 by which a table may be less accurate: the values come from a lattice and are no better."""
         return 3.0
 
     @property

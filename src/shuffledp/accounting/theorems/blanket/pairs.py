@@ -138,13 +138,26 @@ def stacked(laws: list[IndependentSum]) -> IndependentSum:
 
 
 def left_out(spread: CellSpread, epsilon: float) -> FloatArray:
-    """Return sum of (1 - e^(eps - loss))_+ R(x0)(A) over the parts A left out, rounded up; x0 is the first input."""
+    """Return the divergence of the parts of the output space that the cells leave out, rounded up.
+
+    It is the sum over these parts A of (1 - e^(epsilon - loss))_+ R(x0)(A), x0 the first input of the pair.
+
+    Parameters
+    ----------
+    spread : CellSpread
+        The parts left out, each with its mass under x0 and its largest loss.
+    epsilon : float
+        Nats.
+    """
     share = -np.expm1(np.minimum(epsilon - spread.left_out_loss, 0.0))
     return np.sum(share * spread.left_out_mass, axis=-1) * (1.0 + _MARGIN)
 
 
 def loss_range(spread: CellSpread, epsilon: float) -> tuple[FloatArray, FloatArray]:
-    """Return lower and upper bounds on r_0 (1 - e^(eps - loss)) over each cell, from those on its two factors."""
+    """Return lower and upper bounds on the product r_0 (1 - e^(epsilon - loss)) over each cell, shape (cells,).
+
+    Each bound is the product of the bounds on its two factors, which `spread` states.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         worst, best = -np.expm1(epsilon - spread.loss_low), -np.expm1(epsilon - spread.loss_high)
         low = worst * np.where(worst > 0, spread.ratio_low, spread.ratio_high)
@@ -401,7 +414,7 @@ class OneBudgetProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """Epsilon (nats, possibly inf) from which on delta is 0, as the victim's own report shows nothing."""
+        """Epsilon (nats, possibly inf) from which on delta is 0, because one report alone has delta 0 there."""
         return self.top
 
     def delta_at(self, epsilon: float) -> Interval:
@@ -474,7 +487,7 @@ class OwnBudgetsProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """Epsilon (nats, possibly inf) from which on delta is 0, as the victim's own report shows nothing."""
+        """Epsilon (nats, possibly inf) from which on delta is 0, because one report alone has delta 0 there."""
         return self.top
 
     def delta_at(self, epsilon: float) -> Interval:
@@ -613,7 +626,17 @@ class LargestProfile(PrivacyProfile):
 
 
 def users_above(pairs: list[PairBlanket], epsilon: float, n: int) -> FloatArray:
-    """Return quick upper bounds on (Z) for several pairs of one randomizer, shape (pairs,); sharp near the first."""
+    """Return upper bounds on (Z) for several pairs of inputs, shape (pairs,), by one quick evaluation for all.
+
+    Parameters
+    ----------
+    pairs : list of PairBlanket
+        Pairs of inputs of one randomizer. The bound is sharp for pairs that resemble the first one.
+    epsilon : float
+        Nats.
+    n : int
+        Number of users.
+    """
     laws = [loss_law(pair, epsilon) for pair in pairs]
     sums = [law.diluted(pair.gamma) for law, pair in zip(laws, pairs, strict=True)]
     if not all(law.finite for law in sums):
@@ -641,7 +664,7 @@ def limit_epsilon(pair: PairBlanket, blankets: float, delta: float) -> float | N
 
 
 def exact_reports(pair: PairBlanket) -> int:
-    """Return the largest number of reports for which all compositions of the pair's cells are summed; possibly 0."""
+    """Return up to how many reports delta is computed by an exact sum over the counts of the pair's cells; may be 0."""
     return 0 if pair.spread is not None else _exact_reports(pair.masses.size)
 
 
@@ -667,12 +690,13 @@ def _compositions(m: int, cells: int) -> FloatArray:
 
 
 def composition_values(law: IndependentSum, reports: np.ndarray) -> Enclosure:
-    """Enclose h(m - 1) of (I) for each number of reports m by summing over all compositions.
+    """Enclose h(m - 1) of (I) for each number of reports m by an exact sum over the counts of the cells.
 
-    Weights are good to 1e-12 relative (log-factorials below 48!, exponents below 48 * 21). A sum of atoms may
-    cancel; its rounding, 8 roundoffs per cell of the sum of magnitudes and the doubt of each atom, is added and
-    subtracted before the positive part. Values are counted in units of the largest atom, so that what underflows is
-    below 1e-300.
+    A term is a composition: how many of the m reports fall into each cell. Weights have a relative error of 1e-12
+    (log-factorials below 48!, exponents below 48 * 21). A sum of atoms may cancel: its rounding error (8 roundoffs per
+    cell of the sum of magnitudes) and the error bound of each atom are added for the upper end and subtracted for the
+    lower end before the positive part is taken. Values are scaled by the largest atom, so that only what is below
+    1e-300 underflows.
     """
     masses, unit = law.probabilities[0], max(float(np.abs(law.values).max()), TINY)
     atoms = law.values[0] / unit

@@ -330,7 +330,15 @@ class Groups:
         return float((self.chances * (1.0 - self.chances)) @ self.counts)
 
     def crowds(self, ones: FloatArray, zeros: FloatArray, coins: FloatArray) -> BitCrowds:
-        """Return the sums of bits for given numbers of ones, zeros (crowds, groups) and fair coins (crowds,)."""
+        """Return the law of the number of ones for each of several crowds: users with given records and fair coins.
+
+        Parameters
+        ----------
+        ones, zeros : ndarray, shape (crowds, groups)
+            Number of users of each group whose record is 1, and 0.
+        coins : ndarray, shape (crowds,)
+            Number of users who send a fair coin.
+        """
         chances = np.concatenate((self.chances, self.chances, [_FAIR]))
         flipped = np.concatenate((np.ones_like(self.chances), np.zeros_like(self.chances), [0.0])).astype(bool)
         counts = np.concatenate((ones, zeros, coins[:, None]), axis=1)
@@ -564,12 +572,20 @@ class SpreadCover:
 
     @property
     def groups(self) -> Groups:
-        """The users' groups of the likely case, by the chances they were spread over."""
+        """Groups of the users by the few chances that replace theirs, in the likely case."""
         return self.likely.groups
 
     @classmethod
     def of(cls, groups: Groups, boxes: int) -> SpreadCover:
-        """Return a cover with the few chances that lose least variance; a chance of 1/2 is always among them."""
+        """Return a cover with a few chances, chosen so that the number of ones loses little variance.
+
+        Parameters
+        ----------
+        groups : Groups
+            Users by their flip chance, with many different chances.
+        boxes : int
+            About the number of boxes of the cover. A chance of 1/2 is always among the few.
+        """
         order = np.argsort(groups.chances, kind="stable")
         s, n = groups.chances[order], groups.counts[order]
         knots = np.append(s[_best_knots(s, n)], _FAIR)

@@ -712,7 +712,8 @@ class FloorBound(AmplificationBound):
     ) -> Enclosure:
         """Enclose the epsilon of each listed level (nats) from the dummies alone.
 
-        Of more than 32 levels a few are computed, because the epsilon rises with the local budget.
+        Of more than 32 levels a few are computed, because the epsilon rises with the local budget. See
+        `AmplificationBound.level_epsilons`.
         """
         epsilons = setting.budgets.epsilons[levels]
         if levels.size > MANY_LEVELS:

@@ -107,12 +107,7 @@ def window_mass(kind: str, low: FloatArray, high: FloatArray) -> Enclosure:
 
 
 def interval_grid(own: float) -> tuple[FloatArray, FloatArray]:
-    """Return lower and upper ends of the intervals to try, for a victim's noise scale ``own``.
-
-    The upper ends may be infinite.
-
-    The upper ones may be infinite.
-    """
+    """Return lower and upper ends of the intervals to try for a victim's noise scale ``own``; upper ends may be inf."""
     starts = np.concatenate((1.0 - own * _NEAR, 1.0 + own * _STARTS, np.linspace(0.0, 1.0, 9)))
     ends = np.concatenate((1.0 + own * _NEAR[1:], [1.0 + own * 6.0, math.inf]))
     low, high = (grid.ravel() for grid in np.meshgrid(np.unique(starts), ends, indexing="ij"))
