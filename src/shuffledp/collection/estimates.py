@@ -343,12 +343,12 @@ def estimate_question(draft: Draft, place: int, columns: Sequence[Tallied]) -> E
 class Tallied:
     """The usable reports of one column of a batch, and how many people sent them.
 
-    A question has one column, or several if a report has several parts.
+    A question has one column, or one for each of its options.
 
     Parameters
     ----------
-    reports : ndarray of int64
-        The parts of people's reports that this column holds, and the dummies among them, in random order.
+    reports : ndarray of int64, shape (rows,)
+        The pieces in which people's reports were sent (most reports are one piece), and the dummies, in random order.
     counts : tuple of int
         Number of people at each level who sent a usable report.
     """

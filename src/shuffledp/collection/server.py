@@ -378,7 +378,7 @@ BACKLOG = 1024
 
 
 class Settings(uvicorn.Config):
-    """The settings of uvicorn, with the connections that owe us bytes, the longest waiting first."""
+    """The settings of uvicorn, and the connections from which bytes are awaited, the longest waiting first."""
 
     most_connections: int
     unfinished: dict[PatientProtocol, None]

@@ -150,8 +150,8 @@ class LossSum:
     counts : tuple of int
         Number of copies of each, from 1 to 2^53.
     smoothing : float
-        Standard deviation of U times the tilt. The relative width of the enclosure is about its square for losses with
-        a density; at an atom, about it times the atom's share.
+        Standard deviation of the normal variable U that (H) adds to S, times the tilt. The relative width of the
+        enclosure is about its square for losses with a density; at an atom, about it times the atom's share.
     """
 
     laws: tuple[LossLaw, ...]

@@ -79,14 +79,16 @@ class Prediction:
 
 @dataclass(frozen=True)
 class UserTerms:
-    """Additive parts of (P) for a user at each budget: variance = sum noise / (sum weight)^2 - Var(t)/(n-1).
+    """The two sums in (P) of the module, as parts that a user at each budget adds.
+
+    (P) is variance = sum noise / (sum weight)^2 - Var(t)/(n-1). The analyzer weighs a report by a_i = r_i / sum weight.
 
     Parameters
     ----------
     weight : ndarray, shape (levels,)
-        r slope, with a_i = r_i / sum weight.
+        r slope: the weight r before scaling, times the slope of the report's mean in t.
     noise : ndarray, shape (levels,)
-        r^2 (E v(t) + slope^2 Var(t) n/(n-1)).
+        r^2 (E v(t) + slope^2 Var(t) n/(n-1)), with v(t) the variance of a report given t.
     """
 
     weight: FloatArray

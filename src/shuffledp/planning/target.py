@@ -141,8 +141,8 @@ def fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, own
     values : ndarray
         Ascending budgets.
     own : ndarray
-        Those among them that users have. If they are few, each gets its own number; between these and the knots it
-        is interpolated, so what is chosen must still be certified.
+        Those among them that users have. If they are few, the number is computed for each; for all other budgets it is
+        interpolated, so what is chosen must still be certified.
     n : int
         Number of users.
     """
@@ -173,19 +173,10 @@ def steps_of(wish: Wish, top: float) -> FloatArray:
 
 
 def knots_of(wish: Wish, top: float, ratio: float) -> FloatArray:
-    """Return a fixed, ascending grid of budgets (nats), whose largest is ``top``.
+    """Return a fixed, ascending grid of budgets (nats) up to ``top``, neighbours at most a factor ``ratio`` apart.
 
     The smallest needs no other users to be within the target. The grid is fixed so that cached certificates can be used
     again.
-
-    Parameters
-    ----------
-    wish : Wish
-        The target.
-    top : float
-        The largest budget.
-    ratio : float
-        Ratio of two neighbouring budgets, above 1.
     """
     safe = wish.epsilon / wish.around.reports * (1.0 - 1e-8)
     if safe >= top:
@@ -199,18 +190,9 @@ def knots_of(wish: Wish, top: float, ratio: float) -> FloatArray:
 def fewest_users(wish: Wish, family: Family, delta0: float, value: float) -> float:
     """Return about the fewest users of one budget who are certified to hide each other; inf if no number suffices.
 
-    The number is certified and at most 2 % too large. The search comes from below: there every bound is evaluated, and
-    the excess over the target falls about linearly in the number of users. Above, the first bound that suffices ends
-    it.
-
-    Parameters
-    ----------
-    wish : Wish
-        The target.
-    family : Family
-        The randomizer.
-    delta0, value : float
-        The users' local delta and their local budget epsilon0, nats.
+    All have epsilon0 = ``value`` (nats) and ``delta0``. The number is certified and at most 2 % too large. The search
+    comes from below: there every bound is evaluated, and the excess over the target falls about linearly in the number
+    of users. Above, the first bound that suffices ends it.
     """
 
     def excess(users: float) -> float:
@@ -629,16 +611,9 @@ class Caps:
         return low if below < first else _RATIO**below, self.top if above == last else _RATIO**above
 
     def around(self, cap: float, least: float) -> list[Cut]:
-        """Return the caps to try: those of the grid near a cap, some down to the smallest, and where the shape changes.
+        """Return the caps to try: those of the grid near ``cap``, and some down to ``least`` (nats).
 
-        The shape is that of the reports, which may depend on the budgets.
-
-        Parameters
-        ----------
-        cap : float
-            The cap to look around, nats.
-        least : float
-            The smallest cap to try, nats.
+        Caps at which the shape of reports changes are added.
         """
         step, last = _step_above(cap), _step_above(self.top)
         fine = range(max(step - _BELOW, _step_above(least)), min(step + _ABOVE, last))
@@ -660,17 +635,7 @@ class Caps:
         return low, high
 
     def moved(self, start: Cut, towards: float, good: Callable[[Cut], bool]) -> Cut:
-        """Return the cap farthest from ``start`` in the direction of ``towards`` that is still good, by bisection.
-
-        Parameters
-        ----------
-        start : Cut
-            A good cap.
-        towards : float
-            The cap to move to, nats.
-        good : callable
-            Function of a cap that returns whether it is good.
-        """
+        """Return the cap farthest from ``start`` towards ``towards`` (nats) that is still good, by bisection."""
         if good(self.at(towards)):
             return self.at(towards)
         while not 1.0 / (1.0 + _TOLERANCE) <= towards / start.cap <= 1.0 + _TOLERANCE:

@@ -102,19 +102,19 @@ class Estimate:
     def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return both ends of a two-sided confidence interval, in the range; it is never empty, see the module.
 
-        The half width, with v = (standard_error / step)^2, the variance in units of the largest report: up to v = 4
-        z^2, where few reports decide and the normal law is too thin, that of Bennett's inequality (Bennett 1962), step
-        u v with v ((1+u) log(1+u) - u) = log(2 / (1 - level)), which holds for any sum of bounded independent terms;
-        from v = 8 z^2 on the normal one, z standard_error + step/2 (continuity corrected); in between their mixture, so
-        that it changes without a jump.
+        Let v = (standard_error / step)^2, the variance in units of the largest report, and z the normal quantile. Up to
+        v = 4 z^2, where few reports decide and the normal law's tails are too thin, the half width is that of Bennett's
+        inequality (Bennett 1962), which holds for any sum of bounded independent terms: step u v with v ((1+u) log(1+u)
+        - u) = log(2 / (1 - level)). From v = 8 z^2 on it is the normal one, z standard_error + step/2 (continuity
+        corrected). In between it is a mixture of both, so that it changes without a jump.
 
         Parameters
         ----------
         level : float
             Confidence level, in (0, 1).
         simultaneous : bool
-            False: for each target by itself. True: all k intervals hold at once with that level, each being that of
-            the level 1 - (1 - level)/k: by Bonferroni's inequality, whatever the dependence between them.
+            False: for each target by itself. True: all k intervals hold at once with that level, each being that of the
+            level 1 - (1 - level)/k: by Bonferroni's inequality, whatever the dependence between them.
 
         Returns
         -------

@@ -67,12 +67,14 @@ Reader = TypeVar("Reader", bound=Callable[..., Any])
 
 
 def as_in_table(read: Reader) -> Reader:
-    """Make a method that reads a batch, its last argument, name the row of a bad entry as the table numbers it.
+    """Return a method that names the row of a bad entry by its number in the table, made from one that does not.
+
+    The method reads a batch, its last argument, whose rows may be a choice of the table's.
 
     Parameters
     ----------
     read : callable
-        Numbers the rows that are asked, from 1.
+        The method, whose errors number the rows of the batch from 1.
     """
 
     @functools.wraps(read)
@@ -431,7 +433,9 @@ class Selected:
 
 
 def nobody_has(where: Where, place: int, name: str, words: Iterable[Any]) -> InvalidInput:
-    """Return the error that no row has a value that was named; the values of the column are shown as an entry is.
+    """Return the error to raise if no row has a value that was named.
+
+    It lists the values of the column only where error messages may show entries.
 
     Parameters
     ----------
@@ -574,7 +578,7 @@ class Person:
 
 
 def person_words(names: Any, column: str, before: int = 0) -> pl.Series:
-    """Return the owner of each row as a word in its one spelling.
+    """Return the owner of each row as a word in its normal form (`shuffledp.tables.canonical`).
 
     Parameters
     ----------
@@ -604,5 +608,5 @@ def person_words(names: Any, column: str, before: int = 0) -> pl.Series:
 
 
 def unnamed(words: pl.Series) -> pl.Series:
-    """Return, for each entry of a person column in its one spelling, whether it names nobody."""
+    """Return, for each entry of a person column in its normal form, whether it names nobody."""
     return (words.is_null() | words.str.to_lowercase().is_in(MISSING)).fill_null(True)

@@ -531,7 +531,7 @@ def release(
     ----------
     asked : Ask or sequence of Ask
         One question; or several, at least one, each of which everybody answers with the whole local budget. `delta`,
-        and a target, are then those of all questions together, too.
+        and a target, then also hold for all questions together.
     people : People
         The people who are asked. With `by` and `groups` each public group is shuffled by itself, so only its own
         members hide each other: small groups have weak guarantees. Which group a person is in is public, and not

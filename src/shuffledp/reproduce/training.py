@@ -588,7 +588,7 @@ def settings(how: Scale) -> list[tuple[Cell, ...]]:
 
 
 def draw_curves(figure: Figure, table: Table) -> None:
-    """Draw accuracy against epochs in two panels: training as published, and with an honest guarantee."""
+    """Draw accuracy against epochs in two panels, as published and with an honest guarantee, on the empty figure."""
     left, right = figure.subplots(1, 2, sharey=True)
     for axes, training in ((left, "published"), (right, "honest")):
         for name in POPULATIONS:

@@ -83,8 +83,8 @@ class ComposedProfile(PrivacyProfile):
     parts : tuple of (PrivacyProfile, int)
         Profiles of single rounds, not themselves composed, and how many rounds have each.
     chords : float
-        Relative width of the composed epsilon that straight lines (chords) between known values may cost, about. The
-        interval is certified whatever this width is; with a larger one it is found sooner, and is wider.
+        Approximate relative error of the composed epsilon that is allowed where straight lines (chords) replace values
+        between knots. The interval is certified in any case; with a larger error it is wider and found sooner.
     apart : tuple of ProfileTable, optional
         Tables of the rounds' values to use in place of their own.
     """

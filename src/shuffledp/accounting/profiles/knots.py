@@ -621,16 +621,18 @@ class ProfileTable:
         return lower, Enclosure(masses[0], masses[1])
 
     def refine(self, t: float, *, capped: bool = False, tolerance: float = TOLERANCE) -> None:
-        """Add knots until chords between them cost little in (R) at tilt t, or the noise of the values is reached.
+        """Add knots until straight lines between them change the moment (R) at tilt t by little.
+
+        It ends earlier if the errors of the profile's own values are as large.
 
         Parameters
         ----------
         t : float
             The tilt, that is the Renyi order less one; positive.
         capped : bool
-            Whether the `capped` pair is what matters: then knots where the curve is below its end are not added.
+            Whether the pair of `capped` will be used: then no knots are added beyond its end.
         tolerance : float
-            Relative width of the logarithm of the moment (R) that may be left open, times the profile's coarseness.
+            Relative error of the logarithm of the moment (R) that is allowed, times the profile's coarseness.
         """
         if (t, capped, tolerance) in self._refined or self._eps.size == 1:
             return

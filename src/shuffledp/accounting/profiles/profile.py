@@ -301,14 +301,14 @@ class PrivacyProfile(ABC):
         return self._inverses[target]
 
     def epsilon_below(self, delta: float, ceiling: float) -> Interval:
-        """Enclose epsilon(delta), nats; where it is above the ceiling, possibly more widely and sooner.
+        """Enclose epsilon(delta), nats; if it is above the ceiling, the interval may be wider, to save time.
 
         Parameters
         ----------
         delta : float
             In (0, 1).
         ceiling : float
-            An upper bound that the caller knows already (nats, possibly inf); a larger epsilon is of no use to him.
+            An upper bound on epsilon that is known already, nats, possibly inf.
         """
         del ceiling
         return self.epsilon(delta)

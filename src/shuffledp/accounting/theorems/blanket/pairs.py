@@ -305,7 +305,10 @@ _MANY, _FEW = 1e4, 1e8
 
 
 def with_rare_cells_apart(pair: PairBlanket, epsilon: float, evaluated: Callable[[PairBlanket], Interval]) -> Interval:
-    """Return the smallest interval for (I) found with rare outputs left out, and with all outputs where that matters.
+    """Return an enclosure of (I) that usually costs less: rare outputs are left out at first, and charged.
+
+    (I) is evaluated with all outputs as well, and the smaller interval is returned, for discrete laws and where what is
+    charged matters.
 
     Parameters
     ----------
@@ -314,7 +317,7 @@ def with_rare_cells_apart(pair: PairBlanket, epsilon: float, evaluated: Callable
     epsilon : float
         Nats, at least 0.
     evaluated : callable
-        From a pair to (I): upper ends of laws above L, lower ends of laws below it.
+        Function of a pair that returns (I): upper ends for laws above L, lower ends for laws below it.
     """
     largest = float(pair.ratios0.max()) if pair.spread is None else float(pair.spread.ratio_high.max())
     if not pair.loss_ulps or largest <= (_FEW if pair.spread is None else _MANY):

@@ -228,8 +228,6 @@ class LargestBox:
     At a new excess, a box is not evaluated if convexity between cached excesses shows that its bound is not the
     largest.
 
-    A box whose bound, by convexity, cannot be the largest is not evaluated again.
-
     Parameters
     ----------
     boxes : int
@@ -551,17 +549,16 @@ def _cut(count: float, parts: int) -> tuple[FloatArray, FloatArray]:
 class SpreadCover:
     """A cover that replaces many different flip chances by a few.
 
-    Each user takes one of the two neighbouring chances by a public coin.
-
-    A bit with chance s between s_g and s_h is one with s_h with probability c = (s - s_g)/(s_h - s_g), else one with
-    s_g. More users of the larger chances only hide more, so their numbers are taken at the low end of what is likely;
-    the rest is charged, with every user at the smaller of the chances.
+    Each user takes one of the two neighbouring chances by a public coin: a bit with flip chance s between s_g and s_h
+    has the law of one that takes s_h with probability c = (s - s_g)/(s_h - s_g), else s_g. More users of the larger
+    chances can only hide the victim more, so their numbers are taken at the low end of what is likely. For the unlikely
+    numbers below, every user takes the smaller chance, and their probability is the charge.
 
     Parameters
     ----------
     likely, sure : CountCover
-        The cover for the smallest likely numbers of users of the larger chances, and the cover that always holds,
-        with all users at the smaller chance.
+        The cover for the smallest likely numbers of users of the larger chances, and the cover that always holds, with
+        all users at the smaller chance.
     charge : float
         Upper bound on the probability that fewer users than in `likely` take the larger chances.
     """
