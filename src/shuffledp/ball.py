@@ -593,12 +593,12 @@ def _least_centre(column: Column, chances: tuple[int, ...], most: Fraction) -> i
 
 
 def larger_factor(factor: Fraction, touched: Fraction) -> Fraction:
-    """Return 1 + (E - 1)/kappa of (B2): the factor to use without local noise in place of E = e^epsilon with it."""
+    """Return 1 + (E - 1)/kappa of (B2), E = ``factor``, kappa = ``touched``: it replaces E without local noise."""
     return 1 + (factor - 1) / touched
 
 
 def chance_touched(kept: Sequence[Fraction]) -> Fraction:
-    """Return the chance that at least one of several independent reports is the record's own, from their chances."""
+    """Return the chance that at least one of several independent reports, of chances ``kept``, is the record's own."""
     return _chance_touched(tuple(kept))
 
 

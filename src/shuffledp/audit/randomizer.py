@@ -782,13 +782,7 @@ def check_confidence(confidence: float) -> float:
 
 
 def check_trials(trials: int, fewest: int) -> int:
-    """Return the number of trials, after checking that it is a whole number of at least ``fewest``.
-
-    Raises
-    ------
-    InvalidInput
-        If it is no whole number, too small, or too large to be kept in memory.
-    """
+    """Return the number of trials, or refuse one that is no whole number, below ``fewest``, or too large."""
     whole = isinstance(trials, int | np.integer) and not isinstance(trials, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
     if not whole or trials < fewest:
         raise InvalidInput(f"trials must be a whole number of at least {fewest}; got {shown(trials)}")

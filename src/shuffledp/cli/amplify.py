@@ -27,7 +27,11 @@ CURVE_DEPTH = 1e-6
 
 @dataclass(frozen=True)
 class Outputs:
-    """The destinations of results: JSON instead of tables, a page, and files with all levels or whole curves."""
+    """The options that say where results go: JSON instead of tables, and the path of each file, None without it.
+
+    The files are an HTML page (`report`), all levels, the privacy profile (`curve`), Renyi divergences and a page for a
+    board.
+    """
 
     json: bool = False
     report: Path | None = None

@@ -28,7 +28,10 @@ _UNIT_RANGE = {"piecewise": "Piecewise", "hybrid": "Hybrid"}
 
 @dataclass(frozen=True)
 class Attack:
-    """The options, as typed, that both kinds of audit share."""
+    """The options, as typed, that both kinds of audit share; each field has the name of its option.
+
+    `audit_randomizer` and `audit_pipeline` define them.
+    """
 
     randomizer: str
     records: str | None
@@ -49,7 +52,10 @@ class Attack:
 
 @dataclass(frozen=True)
 class Collection:
-    """The options, as typed, that describe a collection."""
+    """The options, as typed, that describe a collection; each field has the name of its option.
+
+    `audit_pipeline` defines them.
+    """
 
     n: int | None
     levels: tuple[str, ...]

@@ -203,7 +203,10 @@ def labels_of(found: Difference) -> Iterator[dict[str, Any]]:
 
 
 def numbers_of(found: Difference, simultaneous: bool) -> list[list[float]]:
-    """Return, for each label, the list [before, after, difference, standard error, low end, high end]."""
+    """Return, for each label, the list [before, after, difference, standard error, low end, high end].
+
+    ``simultaneous`` says whether the intervals of all labels hold together.
+    """
     low, high = found.confidence_interval(CONFIDENCE, simultaneous=simultaneous)
     columns = (found.before.analysis.value, found.after.analysis.value, found.estimate, found.standard_error, low, high)
     return np.column_stack([np.atleast_1d(column) for column in columns]).tolist()
@@ -598,7 +601,21 @@ class Compared:
 def run_difference(
     asked: Compared, *, simultaneous: bool, as_json: bool, report: Path | None, title: str | None
 ) -> None:
-    """Subtract the first release from the second, and print the difference with the guarantee of both together."""
+    """Subtract the first release from the second, and print the difference with the guarantee of both together.
+
+    Parameters
+    ----------
+    asked : Compared
+        The two releases, as typed.
+    simultaneous : bool
+        Whether the intervals hold together.
+    as_json : bool
+        Whether to print JSON.
+    report : Path or None
+        HTML page to write.
+    title : str or None
+        Title of the page.
+    """
     asked.check()
     with reserved(report, "--report") as page:
         with working("Subtracting"):

@@ -323,7 +323,10 @@ def parse_consent(texts: tuple[str, ...]) -> dict[str, float] | None:
 
 
 def parse_where(texts: tuple[str, ...]) -> dict[str, list[str]] | None:
-    """Read --where COLUMN=VALUE, repeated: several values of a column are alternatives; None without."""
+    """Return the public values from the repeated option --where COLUMN=VALUE: by column the values that were named.
+
+    A column that is named several times has several values, of which a row needs one. None without the option.
+    """
     found: dict[str, list[str]] = {}
     for text in texts:
         column, equals, value = text.partition("=")

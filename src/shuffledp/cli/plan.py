@@ -30,7 +30,10 @@ MOST_BUDGETS = 12
 
 @dataclass(frozen=True)
 class Asked:
-    """The question options, as typed."""
+    """The question of a plan, as typed: "mean" or "frequency", and the options that belong to one of them.
+
+    For frequencies: `k` or `categories`, and `share`. For means: `low`, `high`, and the guessed `mean` and `deviation`.
+    """
 
     question: str
     k: int | None
@@ -132,7 +135,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Files:
-    """The output files of a plan, as typed."""
+    """The output files of a plan, as typed: each field has the name of its option; None without it."""
 
     json: bool
     figure: Path | None

@@ -180,7 +180,19 @@ def _between(
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A question with one column of choices, and its estimated shares."""
+    """A question with one column of choices, and its estimated shares.
+
+    Parameters
+    ----------
+    question : Question
+        The question.
+    known : Slopes
+        Slope p - q of each level.
+    counts : tuple of int
+        Number of people at each level whose reports were used.
+    shares : CountEstimate
+        The estimated shares of the choices, or of a table's cells row by row.
+    """
 
     question: Question
     known: Slopes
@@ -273,7 +285,10 @@ class Cells:
         return More(present=present, least=max(high - law.mean(0.0), 0.0) / law.slope * law.n)
 
     def table(self, seed: int) -> More:
-        """Return the estimated margins of a table and a test of their independence."""
+        """Return the estimated margins of a table, and a test of their independence.
+
+        ``seed`` determines the tables that the test simulates.
+        """
         shape = (len(self.question.rows), len(self.question.columns))
         counts = self.shares.counts.reshape(shape)
         rows, columns = (self._margin(counts.sum(axis=axis), shape[axis]) for axis in (1, 0))

@@ -50,7 +50,7 @@ BUSY_SECONDS = 5
 
 @dataclass(frozen=True)
 class Reply:
-    """A response: status, body, and headers besides those of every response."""
+    """A response: status, body, content type (`kind`), and headers besides those of every response."""
 
     status: int
     body: bytes

@@ -206,7 +206,15 @@ class Mechanism(Protocol):
         ...
 
     def drawn_scale(self, sensitivity: FloatArray, multiple: FloatArray) -> FloatArray:
-        """Return the scale of the drawn noise, in grid steps, for a sensitivity in grid steps."""
+        """Return the scale of the drawn noise, in grid steps.
+
+        Parameters
+        ----------
+        sensitivity : ndarray
+            Sensitivity of a message, in grid steps.
+        multiple : ndarray
+            Noise scale in units of the sensitivity, from `multiples`.
+        """
         ...
 
     def counted_scale(self, drawn: FloatArray) -> FloatArray:
@@ -240,7 +248,10 @@ class GaussianMechanism:
         return np.where(budgets > 0.0, law.scale(budgets, deltas), math.inf)
 
     def drawn_scale(self, sensitivity: FloatArray, multiple: FloatArray) -> FloatArray:
-        """Return the standard deviation to draw, in grid steps: the inverse of `counted_scale`, rounded up."""
+        """Return the standard deviation to draw, in grid steps; see `Mechanism.drawn_scale`.
+
+        It is the inverse of `counted_scale`, rounded up.
+        """
         return np.maximum(round_up(np.hypot(sensitivity * multiple, _SMOOTHING), 16), SMALLEST_DRAWN)
 
     def counted_scale(self, drawn: FloatArray) -> FloatArray:
@@ -289,11 +300,14 @@ class LaplaceMechanism:
         return 1
 
     def multiples(self, epsilon0: ArrayLike, delta0: ArrayLike) -> FloatArray:
-        """Return the Laplace scale in units of the sensitivity, 1/epsilon0, rounded up."""
+        """Return the Laplace scale in units of the sensitivity, 1/epsilon0, rounded up; delta0 is not used."""
         return Laplace(0.0, 1.0).scale(epsilon0, delta0)
 
     def drawn_scale(self, sensitivity: FloatArray, multiple: FloatArray) -> FloatArray:
-        """Return the Laplace scale to draw, in grid steps: sensitivity times multiple, rounded up."""
+        """Return the Laplace scale to draw, in grid steps: sensitivity times multiple, rounded up.
+
+        See `Mechanism.drawn_scale`.
+        """
         return round_up(sensitivity * multiple, 8)
 
     def counted_scale(self, drawn: FloatArray) -> FloatArray:

@@ -224,7 +224,19 @@ def probed(rows: NDArray[np.generic], features: Features | None, projection: Pro
 def public_components(s: Settings, rows: NDArray[np.generic], notes: list[str]) -> Projection | None:
     """Return principal components fitted to public data, and note it; None if the settings ask for none.
 
-    Private data are refused with InvalidInput.
+    Parameters
+    ----------
+    s : Settings
+        Settings of the run; they say which data are public.
+    rows : ndarray, shape (n, inputs)
+        Features of the training data, used only if the settings declare them public.
+    notes : list of str
+        A sentence on the components is appended.
+
+    Raises
+    ------
+    InvalidInput
+        If the data are not declared public.
     """
     if s.pca is None:
         return None
@@ -241,7 +253,15 @@ def public_components(s: Settings, rows: NDArray[np.generic], notes: list[str]) 
 
 
 def assumptions(s: Settings, read_classes: bool) -> list[str]:
-    """Return the assumptions of the guarantee, apart from the number of rounds, one sentence each."""
+    """Return the assumptions of the guarantee, apart from the number of rounds, one sentence each.
+
+    Parameters
+    ----------
+    s : Settings
+        Settings of the run.
+    read_classes : bool
+        Whether the number of classes was read off the labels.
+    """
     notes = [
         "budgets, and who takes part in which round, are public and do not depend on the records",
         "a contribution that is not finite becomes zero, so that no error and no missing message tells of a record",

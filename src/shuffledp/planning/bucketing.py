@@ -189,16 +189,16 @@ def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
     Parameters
     ----------
     task : Task
-        A task with levels shown.
+        A task whose levels are seen, or are revealed by the reports.
     error : float
         The wanted standard error.
     within : float
-        Largest epsilon; inf: any.
+        Largest central epsilon that is accepted, nats; inf: any.
 
     Returns
     -------
     Bucketing
-        Its epsilon is within about 1 % of the smallest for which `smallest_error` has the error.
+        Its epsilon is within about 1 % of the smallest target for which `smallest_error` reaches the error.
 
     Raises
     ------
@@ -398,7 +398,7 @@ def check_rounding(levels: int | None, drop_below: float) -> None:
 
 
 def who_stays(budgets: Budgets, drop_below: float) -> Budgets:
-    """Return the budgets of those who take part, or refuse if nobody does."""
+    """Return the population without the users whose budget is below ``drop_below``, or refuse if nobody is left."""
     kept = budgets.epsilons >= drop_below
     if not kept.any():
         raise InvalidInput(

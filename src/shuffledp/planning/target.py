@@ -476,12 +476,12 @@ def unreachable(wish: Wish) -> InvalidInput:
 
 
 def needs_more_epsilon(error: float, within: float) -> InvalidInput:
-    """Return the error for a standard error that needs a larger central epsilon than allowed."""
+    """Return the error to raise if a standard error of ``error`` needs a larger central epsilon than ``within``."""
     return InvalidInput(f"a standard error of {error:g} needs a central epsilon above {within:g} this way")
 
 
 def error_unreachable(error: float, best: float) -> InvalidInput:
-    """Return the error for a standard error that is not reached with everybody's whole budget."""
+    """Return the error to raise if everybody's whole budget gives the error ``best``, which is above ``error``."""
     return InvalidInput(
         f"the standard error cannot be brought to {error:g}: without any central target it is {best:g}; ask more "
         "users, larger budgets, or accept a larger error"

@@ -634,7 +634,10 @@ class ItemsEstimate(Estimate):
         return named_above(self.levels[-1], chance, len(self.items))
 
     def named(self, chance: float) -> NDArray[np.intp]:
-        """Return the indices, among the items tested, of those that are named, the largest share first."""
+        """Return the indices, among the items tested, of those that are named, the largest share first.
+
+        ``chance`` is the probability that any item is named that nobody has.
+        """
         above = np.flatnonzero(self.value > self.threshold(chance))
         return above[np.lexsort((above, -self.value[above]))]
 

@@ -102,7 +102,7 @@ def number_randomizer(mechanism: str, low: float, high: float, budgets: Budgets,
 
 
 def check_seen(mechanism: str, seen: Seen) -> None:
-    """Refuse the view "sum" for added noise.
+    """Refuse the view "sum" for a mechanism that adds noise.
 
     The sum of added noises is certified for real-valued noise. The reports drawn are rounded one by one, and a sum of
     rounded numbers is no function of the sum of the numbers.
@@ -187,7 +187,7 @@ class Number(Question):
         return View(self.shape, numbers, name=_unnamed, support=support, range=(self.low, self.high), **besides)
 
     def numbers(self, columns: Sequence[Any], recode: Recode, before: int) -> FloatArray:
-        """Return the records as numbers in the range, shape (n,); `recode` says what happens to the others."""
+        """Return the records as numbers in the range, shape (n,); arguments as for `Question.records`."""
         return bounded_numbers(columns[0], self.low, self.high, recode, before)
 
 

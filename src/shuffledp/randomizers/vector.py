@@ -67,7 +67,15 @@ def mix(words: Words) -> Words:
 
 
 def seeded_words(seeds: Words, places: Words) -> Words:
-    """Return the 64-bit word mix(mix(seed + golden) + golden (place + 1)) of each seed at each place, as a matrix."""
+    """Return a 64-bit word for each seed and place: mix(mix(seed + golden) + golden (place + 1)).
+
+    Parameters
+    ----------
+    seeds : ndarray of uint64, shape (n,)
+        The seeds, one per row of the result.
+    places : ndarray of uint64, shape (m,)
+        The places, one per column.
+    """
     keys = mix(seeds + np.uint64(_GOLDEN))
     return mix(keys[:, None] + np.uint64(_GOLDEN) * (places + np.uint64(1)))
 

@@ -327,7 +327,17 @@ def reading(cells: int, shape: Shape, keep: FloatArray, blanket: FloatArray) -> 
 
 
 def ideal_law(cells: int, shape: Shape, epsilon0: FloatArray) -> NumberLaw:
-    """Return mean and variance of a report read as a cell, from the formula's chances, without rounding."""
+    """Return mean and variance of a report read as a cell, from the formula's chances, without rounding.
+
+    Parameters
+    ----------
+    cells : int
+        Number K of cells.
+    shape : Shape
+        Shape of the reports at each budget.
+    epsilon0 : ndarray
+        Local budgets, nats.
+    """
     return reading(cells, shape, *keep_masses(epsilon0, own_mass(cells, shape.window, shape.share)))
 
 

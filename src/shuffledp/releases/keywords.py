@@ -81,7 +81,7 @@ class Options(RunOptions, total=False):
 
 
 class InMemory(_Shared, total=False):
-    """The keyword options for records in memory: `person` holds the owner of each record."""
+    """Keyword options of `release` for records in memory; `person` holds the owner of each record, shape (n,)."""
 
     mechanism: str | None
     missing_as: Hashable

@@ -105,7 +105,7 @@ class Entering:
     def into(
         ledger: Ledger | str | Path | None, population: str, fixed_in_advance: str | None, title: str
     ) -> Entering | None:
-        """Return the ledger that a release names, opened; None if it names none.
+        """Return the ledger that a release names, opened; None if it names none. Parameters are those of `Terms`.
 
         Raises
         ------

@@ -319,7 +319,7 @@ def local_budget(level: LevelGuarantee) -> str:
 
 
 def asymptotic_epsilon(guarantee: Guarantee, key: str) -> float | None:
-    """Return the epsilon (nats) that a published formula claims for the worst level; None if it does not apply."""
+    """Return the epsilon (nats) that the published formula ``key`` claims for the worst level; None if it has none."""
     for evidence in guarantee.evidence:
         if evidence.key == key and evidence.epsilon is not None:
             return evidence.epsilon.upper

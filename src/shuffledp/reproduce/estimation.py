@@ -262,7 +262,10 @@ def bernstein(values: Array, top: float, confidence: float) -> Estimate:
 
 
 def clopper_pearson(hits: int, trials: int, alpha: float) -> tuple[float, float]:
-    """Return the lower and upper confidence limits for a probability, each wrong with chance at most alpha."""
+    """Return the lower and upper confidence limits for a probability, each wrong with chance at most alpha.
+
+    ``hits`` of ``trials`` independent trials succeeded.
+    """
     lower = float(stats.beta.ppf(alpha, hits, trials - hits + 1)) if hits else 0.0
     upper = float(stats.beta.isf(alpha, hits + 1, trials - hits)) if hits < trials else 1.0
     return lower, upper
@@ -322,12 +325,21 @@ class Window:
         return _root(excess, self.victim)
 
     def simulated_delta(self, epsilon: float, trials: int, seed: int, alpha: float) -> float:
-        """Return a Clopper-Pearson lower limit of the attack's delta by simulation, wrong with chance alpha.
+        """Return a lower confidence limit (Clopper-Pearson) of the attack's delta at epsilon, by simulation.
 
-        The test of the attack is "at least k reports in the window".
+        The test of the attack is "at least k reports in the window"; k is chosen from the exact laws, before anything
+        is drawn. The others' reports are independent, so their number in the window is binomial and drawn as such.
 
-        k is chosen from the exact laws, before anything is drawn. The others' reports are independent, so their
-        number in the window is binomial and drawn as such.
+        Parameters
+        ----------
+        epsilon : float
+            Nats.
+        trials : int
+            Number of simulated collections for each record of the attacked user.
+        seed : int
+            Seed of the simulation.
+        alpha : float
+            Probability that the limit is wrong.
         """
         zero, one = self.laws()
         k = int(np.flatnonzero(zero > math.exp(epsilon) * one)[0])

@@ -483,7 +483,7 @@ def owner_counts(frame: DataFrame, person: str, most: int, budgets: Sequence[str
 
 
 def refused_records(bad: int, parts: Sequence[Part]) -> InvalidInput:
-    """Return the error that states how many records the questions do not cover, without naming the rows."""
+    """Return the error to raise if the questions of ``parts`` do not cover ``bad`` records; it names no row."""
     columns = ", ".join(dict.fromkeys(named(name) for part in parts for name in part.columns[:5]))
     return InvalidInput(
         f"at least {bad:,} rows hold in {columns} a record that is missing, outside the range, or none of the "

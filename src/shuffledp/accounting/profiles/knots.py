@@ -545,24 +545,13 @@ class ProfileTable:
         return self._pair("capped", view)
 
     def lower(self, view: View) -> FinitePair:
-        """Return a finite pair of laws that the profile's pair (P, Q) dominates, so that its delta is never larger.
-
-        Parameters
-        ----------
-        view : {"forward", "reverse", "worst"}
-            The pair: (P, Q), (Q, P), or the symmetric pair whose delta is the larger of the two.
-        """
+        """Return a finite pair of laws that the profile's pair, in the view as for `upper`, dominates."""
         return self._pair("lower", view)
 
     def law(self, view: View, *, above: bool) -> LossLaw:
-        """Return the law of the privacy loss that rounds are composed of: an upper one if ``above``, else a lower one.
+        """Return the law of the privacy loss that rounds are composed of, in a view as for `upper`.
 
-        Parameters
-        ----------
-        view : {"forward", "reverse", "worst"}
-            The pair of laws, see `upper`.
-        above : bool
-            Whether the law is that of `capped`, for upper bounds, or that of `lower`.
+        It is that of `capped`, for upper bounds, if ``above``, else that of the `lower` pair.
         """
         return (self.capped(view) if above else self.lower(view)).law
 

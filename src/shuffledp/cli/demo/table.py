@@ -61,7 +61,19 @@ class Asked:
 
 
 def run_demo(delta: float, simulation_seed: int | None, *, as_json: bool, report: Path | None) -> None:
-    """Ask the three questions, and print the answers."""
+    """Ask the three questions, and print the answers.
+
+    Parameters
+    ----------
+    delta : float
+        Central delta of each question, in (0, 1).
+    simulation_seed : int or None
+        Seed of a simulation, which is not private; None: secure noise.
+    as_json : bool
+        Whether to print JSON.
+    report : Path or None
+        HTML page to write.
+    """
     random = choose_random(simulation_seed)
     with reserved(report, "--report") as page:
         with working("Asking 48,842 people three questions"):

@@ -32,7 +32,10 @@ from shuffledp.numerics.interval import FloatArray
 
 
 class LayerPass(Protocol):
-    """Interface of one layer's contribution to the gradients of n examples; parameters in the layer's order."""
+    """Interface of one layer's contribution to the gradients of a batch of n examples.
+
+    Parameters are listed in the order in which the layer has them.
+    """
 
     def powers(self, order: int) -> Tensor:
         """Return each example's sum of |gradient|^order over the layer's parameters, shape (n,); order is 1 or 2."""
@@ -304,9 +307,18 @@ class Gradients(Protocol):
     """Interface for gradients of single examples; an example's gradient must not depend on the others."""
 
     def clipped_sum(self, rows: Tensor, targets: Tensor, bound: float, order: int) -> Tensor:
-        """Return the sum of the gradients, each clipped to the norm ``bound``; shape (size,), double precision.
+        """Return the sum of the examples' gradients, each clipped; shape (size,), double precision.
 
         A gradient whose norm is not finite contributes zero.
+
+        Parameters
+        ----------
+        rows, targets : Tensor, first axis examples
+            The examples.
+        bound : float
+            Largest norm of a gradient.
+        order : {1, 2}
+            Norm: 1 sums absolute values, 2 is Euclidean.
         """
         ...
 
@@ -315,7 +327,7 @@ class Gradients(Protocol):
         ...
 
     def at_once(self, numbers: int) -> int:
-        """Return how many examples fit in memory if it may hold the given number of entries."""
+        """Return how many examples fit in memory if it may hold ``numbers`` entries of gradients."""
         ...
 
 
@@ -325,7 +337,10 @@ def shrunk(norms: Tensor, bound: float) -> Tensor:
 
 
 def bounded(vectors: Tensor, bound: float, order: int) -> Tensor:
-    """Clip the rows of a table, shape (n, numbers), in place; a row whose norm is not finite becomes zero."""
+    """Clip the rows of a table, shape (n, numbers), in place to the norm ``bound``, and return it.
+
+    A row whose norm is not finite becomes zero. ``order`` 1 sums absolute values, 2 is the Euclidean norm.
+    """
     factors = shrunk(torch.linalg.vector_norm(vectors, ord=order, dim=1), bound)[:, None]
     vectors *= factors
     return vectors.masked_fill_(factors == 0.0, 0.0)
@@ -353,11 +368,11 @@ class FunctionalGradients:
         return torch.cat([found[name].flatten(1).double() for name in known], dim=1)
 
     def clipped_sum(self, rows: Tensor, targets: Tensor, bound: float, order: int) -> Tensor:
-        """Return the sum of the gradients, each clipped to the norm ``bound``, shape (size,)."""
+        """Return the sum of the gradients, each clipped to the norm ``bound``; see `Gradients.clipped_sum`."""
         return bounded(self.each(rows, targets), bound, order).sum(0)
 
     def at_once(self, numbers: int) -> int:
-        """Return how many examples fit in memory if it may hold the given number of entries."""
+        """Return how many examples fit in memory if it may hold ``numbers`` entries of gradients."""
         return max(1, numbers // self.model.size)
 
 
@@ -410,7 +425,7 @@ class LayerGradients:
         return torch.cat([part for found in self.passes(rows, targets) for part in found.each()], dim=1)
 
     def clipped_sum(self, rows: Tensor, targets: Tensor, bound: float, order: int) -> Tensor:
-        """Return the sum of the gradients, each clipped to the norm ``bound``, shape (size,)."""
+        """Return the sum of the gradients, each clipped to the norm ``bound``; see `Gradients.clipped_sum`."""
         found = self.passes(rows, targets)
         norms = torch.stack([part.powers(order) for part in found]).sum(0).pow(1.0 / order)
         factors = shrunk(norms, bound)

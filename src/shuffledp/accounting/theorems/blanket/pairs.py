@@ -335,7 +335,7 @@ def with_rare_cells_apart(pair: PairBlanket, epsilon: float, evaluated: Callable
 
 
 def without_rare(pair: PairBlanket, epsilon: float, cut: float) -> PairBlanket:
-    """Return the pair with the outputs of the largest ratios left out, of chance ``cut`` at most under the first input.
+    """Return the pair with its rare outputs left out: those of the largest ratios.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ def without_rare(pair: PairBlanket, epsilon: float, cut: float) -> PairBlanket:
     epsilon : float
         Nats: only outputs of a larger loss are left out.
     cut : float
-        In (0, 1).
+        Largest chance of the outputs left out under the first input, in (0, 1).
     """
     spread = pair.spread
     if spread is None:
@@ -655,9 +655,9 @@ def _capped(found: Interval, law: LossLaw) -> Interval:
 
 
 def limit_epsilon(pair: PairBlanket, blankets: float, delta: float) -> float | None:
-    """Return the epsilon (nats) of the Gaussian limit, mu^2 = E_omega (r_0 - r_1)^2 / (number of blanket reports).
+    """Return the epsilon (nats) of the Gaussian limit at ``delta``, a first guess; None if the limit does not exist.
 
-    It is a first guess; None if the limit does not exist.
+    The limit has mu^2 = E_omega (r_0 - r_1)^2 / ``blankets``, the number of blanket reports.
     """
     with np.errstate(over="ignore"):
         second = float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2)

@@ -430,7 +430,8 @@ def copies_of(size: int, log_ratio: float) -> int:
 def counted_copies(copies: int, active: float) -> int:
     """Return ``copies``, rounded down to a multiple of 4 where the law of their average needs it.
 
-    An average of fewer copies is larger in convex order, so the bound remains valid.
+    It does for many copies if ``active``, the chance that a ratio is not 1, is below 1. An average of fewer copies is
+    larger in convex order, so the bound remains valid.
     """
     return copies - copies % 4 if active < 1.0 and copies >= _MANY_COPIES else copies
 

@@ -106,7 +106,15 @@ class TabledTest:
 
     @classmethod
     def of(cls, ones: SuccessCount, deviations: float = 12.0) -> TabledTest:
-        """Tabulate P(N <= k) at all thresholds k of a small population, at some hundred of a large one."""
+        """Tabulate P(N <= k) at all thresholds k of a small population, at some hundreds of a large one.
+
+        Parameters
+        ----------
+        ones : SuccessCount
+            The number N of ones among the other users.
+        deviations : float
+            How many standard deviations around the mean the thresholds of a large population cover.
+        """
         through, before = zip(cls._side(ones, deviations), cls._side(ones.failures, deviations), strict=True)
         return cls(
             Enclosure(*(np.concatenate(ends) for ends in zip(*through, strict=True))),

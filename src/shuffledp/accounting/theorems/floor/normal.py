@@ -115,7 +115,10 @@ class Ratios:
 
     @classmethod
     def of(cls, side: tuple[int, ...]) -> Ratios:
-        """Return the powers for the given weights of the dummies' law; any rho above 1 would be valid."""
+        """Return the powers of rho for the dummies' law with the weights ``side``: W_0, W_1, ...
+
+        Any rho above 1 would be valid.
+        """
         return cls(max((side[0] ** 2 << FINE) // side[1] ** 2, (1 << FINE) + (1 << FINE - 40)))
 
     def up_to(self, last: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

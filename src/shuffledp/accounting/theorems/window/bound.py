@@ -109,7 +109,7 @@ class CountedReports:
 
     @classmethod
     def of(cls, chances: Enclosure, counts: FloatArray) -> CountedReports:
-        """Return the count with the part of each chance's bounds that lies outside [0, 1] removed."""
+        """Return the count of successes whose chances lie in the given bounds, cut to [0, 1]; ``counts`` users each."""
         return cls(np.clip(chances.lower, 0.0, 1.0), np.clip(chances.upper, 0.0, 1.0), counts)
 
     @cached_property
