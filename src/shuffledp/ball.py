@@ -132,8 +132,7 @@ class Column:
     def rims(self, radius: int) -> tuple[int, ...]:
         """Return for r = 0, ..., radius how many vectors the largest change of one report moves out of the ball r.
 
-        For a choice these are as many as the ball of k - 1 answers has: what is moved out has gauge r, and its other
-        cells' positive and negative sums are at most r, in any combination.
+        For a choice it is the number of vectors in the ball of k - 1 answers.
         """
         if self.kind == "bits":
             return tuple(self.size if r else 1 for r in range(radius + 1))

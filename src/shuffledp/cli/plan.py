@@ -135,7 +135,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Files:
-    """The output files of a plan, as typed: each field has the name of its option; None without it."""
+    """The output files of a plan, as typed.
+
+    Each field has the name of its option, and None means that the option was left out.
+    """
 
     json: bool
     figure: Path | None

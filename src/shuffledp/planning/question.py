@@ -112,7 +112,7 @@ class Reading:
 
 
 def reading(randomizer: FrequencyOracle | NumberRandomizer, epsilons: FloatArray, deltas: FloatArray) -> Reading:
-    """Return the distribution of a report given t, for each budget.
+    """Return the mean and variance of a report as functions of the scaled record t in [0, 1], for each budget.
 
     Parameters
     ----------

@@ -298,10 +298,10 @@ _CHUNK = 1 << 15
 class LongTailedEstimate(Estimate):
     """An estimate whose noise is unbounded, with tails no heavier than those of Laplace noise of scale `step`.
 
-    Instead of Bennett's inequality, the half width of few reports is sqrt(2 v x) + c x with v = standard_error^2, c =
-    `step` and x = log(2/(1 - level)): Bernstein's inequality for log-moment generating functions up to v s^2/(2 (1 - c
-    s)), as sums of Laplace noise of scale c have at most. It is used up to v = 16 z^2 c^2, and the normal one from
-    twice that on.
+    Let v = standard_error^2, c = `step`, x = log(2/(1 - level)) and z the normal quantile. Up to v = 16 z^2 c^2 (few
+    reports) the half width is sqrt(2 v x) + c x: Bernstein's inequality, which holds if the log-moment generating
+    function is at most v s^2/(2 (1 - c s)), as for sums of Laplace noise of scale c. From twice that v on it is the
+    normal one, and a mixture in between.
     """
 
     enough: ClassVar[float] = 16.0

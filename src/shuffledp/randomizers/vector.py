@@ -382,8 +382,8 @@ class DirectionCodebook(SeededFamily):
         """Return the indices of the `close` codewords nearest to each record, shape (n, close).
 
         They are in ascending order of pairs of codewords. Opposite records have exactly opposite codewords. Which are
-        closest is decided in single precision. That is no matter of privacy, for which any such set will do; where two
-        codewords are as close up to 2^-20 or so, another processor may take the other one.
+        closest is decided in single precision. This does not affect privacy, since any such set gives the same
+        guarantee. If two codewords are equally close up to about 2^-20, another processor may choose the other one.
         """
         lengths = norms(vectors, "l2")
         # x and -x are projected as one vector, whose first entry that is not 0 is positive: so their sets are disjoint

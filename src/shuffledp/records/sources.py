@@ -222,7 +222,15 @@ class Rows:
 
 @dataclass(frozen=True)
 class Arrays:
-    """Arrays by name as a source, with one entry (or row) of each per user."""
+    """Arrays by name as a source, with one entry (or row) of each per user.
+
+    Parameters
+    ----------
+    data : mapping of str to array
+        The arrays, all of one length.
+    rows : int
+        Approximate number of rows of a batch.
+    """
 
     data: Mapping[str, Any]
     rows: int

@@ -244,7 +244,17 @@ Levels = tuple[tuple[float, int], ...]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A simulated mean and a two-sided interval that holds with the stated confidence, however small the mean."""
+    """A simulated mean and a two-sided interval that holds with the stated confidence, however small the mean.
+
+    Parameters
+    ----------
+    value : float
+        The mean.
+    lower, upper : float
+        Ends of the interval.
+    confidence : float
+        Probability that the interval covers the expectation, in (0, 1).
+    """
 
     value: float
     lower: float
@@ -501,9 +511,9 @@ def round_counts(e0: float, rounds: int) -> tuple[Array, Array]:
 def linked_rounds_delta(e0: float, rounds: int, n: int, epsilon: float, step: float = 0.2) -> float:
     """Return delta for n users' linked randomized responses over several rounds under one permutation.
 
-    All other users hold 0. The users' numbers of ones suffice, and the ratio is their mean ratio m, E m = 1: delta =
-    E(m - e^eps)_+ = 1 - e^eps + E(e^eps - m)_+. Only m < e^eps matters, so large ratios may be dropped from the
-    convolution.
+    All other users hold 0. What is seen can be reduced to the users' numbers of ones. Its likelihood ratio is the mean
+    m of the users' own ratios (`round_counts`), with E m = 1, so that delta = E(m - e^eps)_+ = 1 - e^eps + E(e^eps -
+    m)_+. Only m < e^eps matters, so large ratios are dropped from the convolution.
 
     Parameters
     ----------

@@ -227,7 +227,15 @@ def ways(how: Scale) -> dict[tuple[str, float], Way]:
 
 
 def run_figure(quick: bool, progress: Progress) -> Outcome:
-    """Train every model, and return the figure of accuracy against epochs with its tables and caption."""
+    """Train every model, and return the figure of accuracy against epochs with its tables and caption.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether to train on the bundled sample of digits instead of all of MNIST.
+    progress : callable
+        Called with the share of the work done, from 0 to 1.
+    """
     how = scale(quick)
     found = trained(ways(how), how, progress)
     curves = Table(CURVES, list(curve_rows(found)))
@@ -239,7 +247,15 @@ def run_figure(quick: bool, progress: Progress) -> Outcome:
 
 
 def run_table(quick: bool, progress: Progress) -> Outcome:
-    """Train every model, and return the table of last accuracies and guarantees with its picture and caption."""
+    """Train every model, and return the table of last accuracies and guarantees with its picture and caption.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether to train on the bundled sample of digits instead of all of MNIST.
+    progress : callable
+        Called with the share of the work done, from 0 to 1.
+    """
     how = scale(quick)
     found = trained(ways(how), how, progress)
     table = Table(TABLE, list(summary(found)))

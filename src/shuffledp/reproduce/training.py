@@ -549,7 +549,7 @@ def curve_rows(found: dict[str, Trained]) -> Iterator[tuple[Cell, ...]]:
 
 
 def summary(found: dict[str, Trained], how: Scale) -> Iterator[tuple[Cell, ...]]:
-    """Return the rows of the summary table, one for each population."""
+    """Return the rows of the summary table, one for each population: accuracies and guarantees after the last epoch."""
     for name in POPULATIONS:
         published, honest = found[f"published {name}"], found[f"honest {name}"]
         claimed = GaussianSumProfile(gspa_mu(budgets(name, BLOCKS)) * math.sqrt(how.epochs)).epsilon(DELTA).upper

@@ -179,7 +179,7 @@ class PrivacyProfile(ABC):
         """Enclose H(P, Q) and H(Q, P), the hockey-stick divergences at e^epsilon; both equal `delta` unless `directed`.
 
         As functions of e^epsilon both are convex, and values between two enclosures are inferred from that. A witness
-        (lower bound by an attack) whose upper ends do not enclose the real pair's curve states `test_masses`.
+        (lower bound by an attack) whose upper ends do not enclose the real pair's curve must define `test_masses`.
         """
         both = self.delta(epsilon)
         return both, both

@@ -52,7 +52,19 @@ HOW_TO_READ = (
 
 @dataclass(frozen=True)
 class Asked:
-    """One question of the demo, with its private answer and the true one."""
+    """One question of the demo, with its private answer and the true one.
+
+    Parameters
+    ----------
+    question : str
+        The question in words.
+    release : Release
+        The private answer.
+    truth : tuple of float
+        The true value or values.
+    bounds : tuple of float or None
+        The range of a number; None for shares.
+    """
 
     question: str
     release: Release

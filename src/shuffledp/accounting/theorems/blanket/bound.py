@@ -139,8 +139,7 @@ class RangeProfile(PrivacyProfile):
     def delta_at(self, epsilon: float) -> Interval:
         """Return the interval from 0 to the bound (T) on delta(epsilon).
 
-        The edges of the ranges of scales are chosen for the delta that is expected at this epsilon; any edges give a
-        bound.
+        The two edges in (T) are chosen for the delta that is expected at this epsilon; any edges give a bound.
         """
         guess = self._for(6)
         mu = math.inf if guess is None else self._mu
@@ -262,10 +261,10 @@ def range_profiles(
 
 
 def ranges(scales: FloatArray, most: int) -> NDArray[np.int64]:
-    """Return for each victim the number of the range of noise scales that it belongs to, from 0.
+    """Return for each victim the number, from 0, of the range of noise scales to which the victim is assigned.
 
-    The narrowest noise is a range by itself; the ratios of the others grow from there, because a large budget usually
-    has the largest central epsilon.
+    The narrowest noise is a range by itself. The other ranges get wider (in the ratio of their ends) towards larger
+    scales, because a large budget usually has the largest central epsilon.
 
     Parameters
     ----------

@@ -320,7 +320,8 @@ class RecordPair:
     def blanket(self) -> PairBlanket:
         """The pair's ratios to the core, rounded to an upper law of the loss; its gamma is set to 0 and not used.
 
-        Where a mass has left double range, ratio and loss are taken at their largest, and by `below` at their smallest.
+        Where a mass is below the smallest double, ratio and loss are taken at their largest (and by `below` at their
+        smallest).
         """
         return self._seen(above=True)
 
@@ -525,7 +526,10 @@ _NEARLY, _ROUGHLY = 1.002, 1.06
 
 
 def is_usual(law: NoiseLaw, scales: FloatArray) -> NDArray[np.bool_]:
-    """Return for each noise scale whether the bound is evaluated for it: neither too small nor too large."""
+    """Return for each noise scale whether the bound is evaluated for it: bool, in the shape of ``scales``.
+
+    It is not where the noise of ``law`` is too small for the transform, or too large.
+    """
     return (scales >= _LEAST_SCALE[law.noise]) & (scales <= _LARGEST_SCALE)
 
 

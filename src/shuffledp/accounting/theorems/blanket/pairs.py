@@ -126,7 +126,10 @@ def _values(pair: PairBlanket, losses: FloatArray, epsilon: float) -> FloatArray
 
 
 def stacked(laws: list[IndependentSum]) -> IndependentSum:
-    """Return one sum of independent terms that has the groups of several; shorter laws get atoms of chance 0."""
+    """Return one sum of independent terms that joins the groups of all the given sums.
+
+    Groups with fewer atoms than others get further atoms of chance 0.
+    """
     groups, atoms = sum(law.counts.size for law in laws), max(law.values.shape[1] for law in laws)
     values, probabilities, at = np.zeros((groups, atoms)), np.zeros((groups, atoms)), 0
     for law in laws:

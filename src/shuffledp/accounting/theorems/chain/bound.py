@@ -450,7 +450,7 @@ class PureChainProfile(PrivacyProfile):
 
     @cached_property
     def ways(self) -> PureLinks:
-        """The ways in which the theorem is evaluated: groups of a few sizes, for each charge; possibly none."""
+        """Group sizes and charges for which the theorem is evaluated, a few sizes for each charge; possibly none."""
         wish, others = math.sqrt(2.0 * self.n * self.law.spread), self.n - 1
         groups = {form(others, share * wish + 1.0) for form in self.law.groups for share in _SHARES}
         groups = {(m, counted_copies(copies, self.law.active)) for m, copies in groups}

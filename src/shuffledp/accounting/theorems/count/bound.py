@@ -323,7 +323,8 @@ class WorstCountProfile(PrivacyProfile):
     def coarseness(self) -> float:
         """Factor by which a table of this profile may be less accurate, to save knots.
 
-        It is larger for several budgets, where boxes are less exact than knots; of one budget boxes are intervals.
+        It is larger for several budgets, where the boxes of the cover are less exact than the knots; for one budget
+        they are exact.
         """
         return 2.0 if self.rough.groups.chances.size == 1 else 3.0
 

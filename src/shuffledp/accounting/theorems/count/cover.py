@@ -409,8 +409,8 @@ class CountCover:
 
         Users who all have one chance below 1/2 are covered exactly if there are at most 10,000 of them.
 
-        The width of a box in a group is inversely proportional to the loss per user whose record it leaves open, so
-        that every group loses the same.
+        A box leaves the records of some users of each group open, and each of them makes the bound larger by some
+        amount. The numbers are chosen inversely proportional to these amounts, so that every group adds the same.
         """
         fair = groups.chances >= _FAIR
         moving = np.flatnonzero(~fair)

@@ -71,10 +71,17 @@ def gain(p0: Enclosure, p1: Enclosure, epsilon: float | FloatArray, *, outside: 
 def likely_values(family: WindowFamily, epsilon: float, *, outside: bool) -> tuple[FloatArray, FloatArray]:
     """Estimate the value of (W) and the best threshold for every window; nothing is certified.
 
-    The count N is replaced by a binomial of the same mean and variance.
+    The count N is replaced by a binomial of the same mean and variance, which may have another number of trials than
+    there are users; the count outside is the number of users minus the count inside.
 
-    That binomial may have another number of trials than there are users; the count outside is the number of users
-    minus the count inside.
+    Parameters
+    ----------
+    family : WindowFamily
+        The windows.
+    epsilon : float
+        Nats.
+    outside : bool
+        Whether reports outside the window are counted.
     """
     a, grow = gain(family.p0, family.p1, epsilon, outside=outside).lower, math.expm1(min(epsilon, 700.0))
     useful = a > 0.0
@@ -201,7 +208,10 @@ class SharedCount:
         )
 
     def shown(self, epsilon: FloatArray) -> FloatArray:
-        """Return, for each victim at an epsilon of its own, a lower bound on (W) at the best tabled threshold."""
+        """Return, for each victim, a lower bound on (W) at the best tabled threshold, shape (victims,).
+
+        ``epsilon`` holds one epsilon (nats) for each victim.
+        """
         a = np.maximum(gain(self.p0, self.p1, epsilon, outside=self.outside).lower, 0.0)
         grow = np.expm1(np.minimum(epsilon, 700.0))
         # (W) increases in A, since F(k) >= F(k-1); at A = 0 no threshold shows anything
