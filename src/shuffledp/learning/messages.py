@@ -167,7 +167,7 @@ def shortened(vector: FloatArray, bound: float, order: int) -> FloatArray:
 
 
 def refuse_clipped_average(bound: float) -> NoReturn:
-    """Raise the error that clipping an average does not bound the influence of a single example.
+    """Raise the error that clipping an average to ``bound`` does not bound the influence of a single example.
 
     Raises
     ------

@@ -395,7 +395,10 @@ class Selected:
         return self.source.name
 
     def count(self) -> int:
-        """See `Source.count`; the columns with the public values are read, once."""
+        """Return the number of rows that are asked; see `Source.count`.
+
+        The columns with the public values are read for it, once.
+        """
         return self._rows
 
     @functools.cached_property
@@ -405,12 +408,12 @@ class Selected:
     def batches(
         self, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), gaps: Sequence[str] = ()
     ) -> Iterator[Batch]:
-        """See `Source.batches`; a batch holds the rows that are asked, and their places in the table.
+        """Yield the rows that are asked batch by batch, with their places in the table; see `Source.batches`.
 
         Raises
         ------
         InvalidInput
-            If nobody has a value that was named, or all of those of one row.
+            If no row has one of the values that were named, or no row has a value of each column.
         """
         own = tuple(each.column for each in self.where)
         met = [np.zeros(len(each.values), dtype=np.bool_) for each in self.where]

@@ -658,7 +658,7 @@ class OneMachine(Engine):
     source: Source
 
     def selected(self, where: tuple[Where, ...]) -> OneMachine:
-        """See `Engine.selected`."""
+        """Return the engine of those rows alone that have the public values; see `Engine.selected`."""
         assert isinstance(self.source, Rows | Arrays)  # rows are chosen once
         return OneMachine(Selected(self.source, where))
 

@@ -419,7 +419,8 @@ def three_symbol_delta(levels: Levels, epsilon: float) -> float:
 def simulated_protocol_delta(levels: Levels, epsilon: float, runs: int, seed: int, confidence: float) -> Estimate:
     """Return delta estimated by runs of the real protocol: users are permuted and answer in order.
 
-    It averages (1 - e^eps P1/P0)_+ over the outputs that the analyst sees.
+    It averages (1 - e^eps P1/P0)_+ over outputs drawn if the victim holds 0, with P0 and P1 the probability of all that
+    the analyst sees if she holds 0, and if she holds 1.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class Partitions(Engine):
         self._whole = Rows(Table.of(pl.concat(self._frames)), BATCH)
 
     def selected(self, where: tuple[Where, ...]) -> Partitions:
-        """See `Engine.selected`."""
+        """Return the engine of those rows alone that have the public values; see `Engine.selected`."""
         frames: list[Any] = []
         for frame in self._frames:
             chosen = np.ones(frame.height, dtype=np.bool_)

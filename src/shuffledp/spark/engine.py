@@ -206,7 +206,10 @@ class SparkEngine(Engine):
         check_versions(gathered(probe)["version"].to_list())
 
     def selected(self, where: tuple[Where, ...]) -> SparkEngine:
-        """See `Engine.selected`; the different values of these columns, which are public, come to the driver."""
+        """Return the engine of those rows alone that have the public values; see `Engine.selected`.
+
+        The different values of these columns, which are public, come to the driver.
+        """
         import polars as pl
         from pyspark.sql import functions as F  # noqa: N812
 

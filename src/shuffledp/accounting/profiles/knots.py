@@ -545,7 +545,7 @@ class ProfileTable:
         return self._pair("capped", view)
 
     def lower(self, view: View) -> FinitePair:
-        """Return a finite pair of laws that the profile's pair, in the view as for `upper`, dominates."""
+        """Return a finite pair whose delta is never larger than that of the profile's pair; ``view`` as for `upper`."""
         return self._pair("lower", view)
 
     def law(self, view: View, *, above: bool) -> LossLaw:

@@ -320,8 +320,7 @@ class RecordPair:
     def blanket(self) -> PairBlanket:
         """The pair's ratios to the core, rounded to an upper law of the loss; its gamma is set to 0 and not used.
 
-        Where a mass is below the smallest double, ratio and loss are taken at their largest (and by `below` at their
-        smallest).
+        Where a mass is too small for a double, the largest possible ratio and loss are used (by `below` the smallest).
         """
         return self._seen(above=True)
 

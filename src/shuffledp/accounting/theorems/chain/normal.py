@@ -107,7 +107,10 @@ class RatioMoments:
     fourth: float
 
     def at(self, growth: float) -> RatioMoments:
-        """Return the bounds for L at e^eps = 1 + growth; ``growth`` at least 0, rounded up."""
+        """Return the bounds on the moments of L at another epsilon, from those at epsilon 0.
+
+        ``growth`` is e^epsilon - 1, at least 0, rounded up.
+        """
         e = (1.0 + growth) * (1.0 + _DOUBT)
         third = self.third + (e * e * e - 1.0) * self.absolute
         return RatioMoments(self.second * e**2, third, self.absolute * e**3, self.fourth * e**4)
