@@ -592,7 +592,7 @@ def _least_centre(column: Column, chances: tuple[int, ...], most: Fraction) -> i
 
 
 def larger_factor(factor: Fraction, touched: Fraction) -> Fraction:
-    """Return 1 + (E - 1)/kappa of (B2), E = ``factor``, kappa = ``touched``: it replaces E without local noise."""
+    """Return 1 + (E - 1)/kappa of (B2), E being ``factor`` and kappa ``touched``; without local noise it replaces E."""
     return 1 + (factor - 1) / touched
 
 

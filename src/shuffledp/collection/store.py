@@ -181,15 +181,15 @@ def marks_of(store: Path, name: str) -> tuple[Path, Path]:
 
 
 def found_mark(store: Path, name: str, state: str) -> Path | None:
-    """Return the file that marks a task as ended, contrary to the store; None if there is none.
+    """Return the file that marks a task as ended although the store says otherwise; None if there is none.
 
     Parameters
     ----------
     store, name
         As for `marks_of`.
     state : str
-        State in the store: an ``"open"`` task has no mark and no batch, and one that is ``"closing"`` was not
-        destroyed or deleted. Any other state contradicts no mark.
+        State in the store: an ``"open"`` task has no mark and no batch, and one that is ``"closing"`` was not destroyed
+        or deleted. Any other state contradicts no mark.
     """
     marks = [place for place in marks_of(store, name) if place.exists()]
     if state == "closing":

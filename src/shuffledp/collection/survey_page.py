@@ -159,7 +159,10 @@ def _policy(server: str) -> str:
 
 
 def hash_of(text: str) -> str:
-    """Return the policy source, with its SHA-256, that lets one inline script or style run."""
+    """Return the expression by which a Content-Security-Policy allows one inline script or style: its SHA-256.
+
+    ``text`` is the content of the script or style.
+    """
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

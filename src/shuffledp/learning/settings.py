@@ -290,9 +290,20 @@ def accountant_of(s: Settings, plan: SendPlan) -> TrainingAccountant:
 
 
 def plan_run(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> tuple[SendPlan, NDArray[np.int64]]:
-    """Return the message plan of all clients, and the numbers of the clients that take part.
+    """Return the message plan of all clients, and the indices of the clients that take part.
 
-    Clients take part if their budget is positive; remarks for the guarantee are added to ``notes``.
+    Clients take part if their budget is positive.
+
+    Parameters
+    ----------
+    s : Settings
+        Checked settings of the run.
+    clients : Clients
+        The clients and their examples.
+    numbers : int
+        Numbers in a message.
+    notes : list of str
+        Remarks for the guarantee are appended.
     """
     budgets, deltas = per_client(s.epsilon0, clients, "epsilon0"), s.deltas(clients)
     for name, values, top in (("epsilon0", budgets, MAX_EPSILON0), ("delta0", deltas, LARGEST_BELOW_ONE)):

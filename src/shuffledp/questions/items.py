@@ -647,7 +647,10 @@ class ItemsEstimate(Estimate):
         return replace(self, items=items, value=self.value[places], standard_error=self.standard_error[places])
 
     def finds(self, chance: float) -> float:
-        """Return the smallest share that is found with probability 95 %; see `shuffledp.questions.items`."""
+        """Return the smallest share that is found with probability 95 %; see `shuffledp.questions.items`.
+
+        ``chance`` is the probability that any item is named that nobody has.
+        """
         return smallest_found(self.domain, self.levels, chance)
 
     def confidence_interval(self, level: float = 0.95, simultaneous: bool = True) -> tuple[FloatArray, FloatArray]:

@@ -348,7 +348,7 @@ class Where:
 
 
 def checked_where(where: object) -> dict[str, tuple[Hashable, ...]]:
-    """Read which public values asked rows have; nothing where all rows are asked.
+    """Return the public values that the asked rows must have, by column; empty if all rows are asked.
 
     Parameters
     ----------

@@ -63,7 +63,9 @@ def expected_levels(budgets: Budgets) -> Words:
 
 
 def level_counts(budgets: Budgets, at: NDArray[np.int64] | None, rows: int) -> Words:
-    """Return the number of rows of each level or, for more than 4,096 levels, the sum of their keys modulo 2^64.
+    """Return the number of rows of each level or, for more than 4,096 levels, one sum of hashes that stands for it.
+
+    The sum is over the rows, of a 64-bit hash of each row's level, modulo 2^64.
 
     Parameters
     ----------

@@ -127,7 +127,17 @@ def _has_bias(layer: nn.Module) -> bool:
 
 
 def linear(layer: nn.Linear, given: Tensor, slopes: Tensor) -> LayerPass:
-    """Return the gradient contribution of a dense layer: an outer product, or a sum of them over positions."""
+    """Return the gradient contribution of a dense layer: an outer product, or a sum of them over positions.
+
+    Parameters
+    ----------
+    layer : nn.Linear
+        The layer.
+    given : Tensor, shape (n, ..., inputs)
+        The layer's input.
+    slopes : Tensor, shape (n, ..., outputs)
+        Derivative of each example's own loss by the layer's output.
+    """
     x, d = given.double(), slopes.double()
     if x.ndim == 2:
         return OuterPass(x, d, _has_bias(layer))
@@ -136,7 +146,10 @@ def linear(layer: nn.Linear, given: Tensor, slopes: Tensor) -> LayerPass:
 
 
 def convolution(layer: nn.Conv2d, given: Tensor, slopes: Tensor) -> LayerPass:
-    """Return the gradient contribution of an image convolution, whose input patches act as positions."""
+    """Return the gradient contribution of an image convolution, whose input patches act as positions.
+
+    Arguments are as for `linear`.
+    """
     around = layer.padding if not isinstance(layer.padding, str) else 0  # `supported` refuses words
     patches = functional.unfold(given.double(), layer.kernel_size, layer.dilation, around, layer.stride)
     d = slopes.double().flatten(2)
@@ -144,7 +157,10 @@ def convolution(layer: nn.Conv2d, given: Tensor, slopes: Tensor) -> LayerPass:
 
 
 def embedding(layer: nn.Embedding, given: Tensor, slopes: Tensor) -> LayerPass:
-    """Return the gradient contribution of an embedding table: each token's slope is added to its row."""
+    """Return the gradient contribution of an embedding table: each token's slope is added to its row.
+
+    Arguments are as for `linear`.
+    """
     n, rows, width = given.shape[0], layer.num_embeddings, layer.embedding_dim
     tokens = given.reshape(n, -1) + torch.arange(n, device=given.device)[:, None] * rows
     d = slopes.double().reshape(-1, width)
@@ -156,7 +172,7 @@ def embedding(layer: nn.Embedding, given: Tensor, slopes: Tensor) -> LayerPass:
 
 
 def layer_norm(layer: nn.LayerNorm, given: Tensor, slopes: Tensor) -> LayerPass:
-    """Return the gradient contribution of the scale and shift of a LayerNorm layer."""
+    """Return the gradient contribution of the scale and shift of a LayerNorm layer; arguments are as for `linear`."""
     if given.ndim <= len(layer.normalized_shape):
         raise InvalidInput(f"{layer} would normalise over the examples of a batch; normalise within an example")
     normal = functional.layer_norm(given.double(), layer.normalized_shape, None, None, layer.eps)
@@ -166,7 +182,7 @@ def layer_norm(layer: nn.LayerNorm, given: Tensor, slopes: Tensor) -> LayerPass:
 
 
 def group_norm(layer: nn.GroupNorm, given: Tensor, slopes: Tensor) -> LayerPass:
-    """Return the gradient contribution of the scale and shift of a GroupNorm layer."""
+    """Return the gradient contribution of the scale and shift of a GroupNorm layer; arguments are as for `linear`."""
     normal = functional.group_norm(given.double(), layer.num_groups, None, None, layer.eps)
     d, shape = slopes.double(), (given.shape[0], given.shape[1], -1)
     return _built(layer, (d * normal).reshape(shape).sum(2), d.reshape(shape).sum(2))
