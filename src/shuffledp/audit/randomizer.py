@@ -258,7 +258,7 @@ class Placed:
 
     @classmethod
     def of(cls, data: Sequence, size: int) -> Placed:
-        """Return the reports of calls of `size` rows each."""
+        """Return the reports of ``data`` with their positions, every call having had ``size`` rows."""
         n = data.labels.size
         return cls(data, np.full(n, size), np.arange(n) % size)
 

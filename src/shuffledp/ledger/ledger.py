@@ -86,7 +86,8 @@ class Total:
     epsilon, delta : float
         Exact composition, certified from above: it holds if all releases were fixed in advance.
     fixed : bool
-        Whether the ledger states that: one plan's name, or one run, for all releases that concern one person.
+        Whether the ledger shows that all releases which concern one person were fixed in advance: by one plan, or in
+        one run.
     populations : tuple of str
         The populations whose members spent most.
     levels : tuple of LevelTotal

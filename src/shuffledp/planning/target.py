@@ -648,7 +648,7 @@ class Caps:
 
 
 def smallest_error(task: Task, wish: Wish) -> Bucketing:
-    """Return the cap with the smallest predicted error among those that are certified.
+    """Return the rounding rule of the cap (largest budget) with the smallest predicted error among certified ones.
 
     Parameters
     ----------
@@ -682,7 +682,7 @@ def smallest_error(task: Task, wish: Wish) -> Bucketing:
 
 
 def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
-    """Return the cap with the smallest certified epsilon among those with a predicted error of at most `error`.
+    """Return the rounding rule of the cap with the smallest certified epsilon that has an error of at most `error`.
 
     Parameters
     ----------

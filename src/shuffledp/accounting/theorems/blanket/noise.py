@@ -527,7 +527,7 @@ _NEARLY, _ROUGHLY = 1.002, 1.06
 def is_usual(law: NoiseLaw, scales: FloatArray) -> NDArray[np.bool_]:
     """Return for each noise scale whether the bound is evaluated for it: bool, in the shape of ``scales``.
 
-    It is not where the noise of ``law`` is too small for the transform, or too large.
+    It is not evaluated if the noise of the family ``law`` is too small for the transform, or too large.
     """
     return (scales >= _LEAST_SCALE[law.noise]) & (scales <= _LARGEST_SCALE)
 
