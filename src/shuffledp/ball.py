@@ -132,8 +132,7 @@ class Column:
     def rims(self, radius: int) -> tuple[int, ...]:
         """Return for r = 0, ..., radius how many vectors the largest change of one report moves out of the ball r.
 
-        For a choice these are as many as the ball of k - 1 answers has: what is moved out has gauge r, and its other
-        cells' positive and negative sums are at most r, in any combination.
+        For a choice it is the number of vectors in the ball of k - 1 answers.
         """
         if self.kind == "bits":
             return tuple(self.size if r else 1 for r in range(radius + 1))
@@ -593,12 +592,12 @@ def _least_centre(column: Column, chances: tuple[int, ...], most: Fraction) -> i
 
 
 def larger_factor(factor: Fraction, touched: Fraction) -> Fraction:
-    """Return 1 + (E - 1)/kappa of (B2): the factor to use without local noise in place of E = e^epsilon with it."""
+    """Return 1 + (E - 1)/kappa of (B2), E being ``factor`` and kappa ``touched``; without local noise it replaces E."""
     return 1 + (factor - 1) / touched
 
 
 def chance_touched(kept: Sequence[Fraction]) -> Fraction:
-    """Return the chance that at least one of several independent reports is the record's own, from their chances."""
+    """Return the chance that at least one of several independent reports, of chances ``kept``, is the record's own."""
     return _chance_touched(tuple(kept))
 
 

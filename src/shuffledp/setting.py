@@ -385,21 +385,21 @@ class Guarantee(Told):
         )
 
     def mu(self, outside: float) -> float:
-        """Return a Gaussian parameter mu that dominates this collection's privacy profile, but for a share ``outside``.
+        """Return a Gaussian shift mu that dominates this collection's privacy profile up to a probability.
 
         For every user and every epsilon >= 0
 
             delta(epsilon) <= outside + (1 - outside) (Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)).
 
         The collection is thus a function of the following: with probability ``outside`` everything is revealed, else a
-        normal number of standard deviation 1 whose mean the record moves by mu. Shares ``outside`` and squares of mu
-        add up over collections, also over those chosen by what earlier ones released, as long as a limit is kept
+        normal number of standard deviation 1 whose mean the record moves by mu. Probabilities ``outside`` and squares
+        of mu add up over collections, also over those chosen by what earlier ones released, as long as a limit is kept
         (`PrivacyFilter`).
 
         Parameters
         ----------
         outside : float
-            Share of the privacy loss that mu does not cover, a probability in [0, 1); 1e-3 of delta is customary.
+            Probability, in [0, 1), with which more than mu may be revealed; 1e-3 of delta is customary.
 
         Returns
         -------

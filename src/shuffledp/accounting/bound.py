@@ -173,8 +173,8 @@ class AmplificationBound(ABC):
     def over_rounds(self, setting: Setting, one: PrivacyProfile) -> PrivacyProfile:
         """Extend the profile of one changed report in one round to the setting's rounds, groups and several reports.
 
-        Rounds come first: the chain of neighbours pays its factor once, not once a round. A witness against one changed
-        report is also a witness against several.
+        Rounds are composed first, then groups: so the factor that a group costs is paid once, not once for each round.
+        A witness against one changed report is also a witness against several.
 
         Parameters
         ----------

@@ -60,11 +60,12 @@ class Target:
     def excess(self, setting: Setting) -> float:
         """Return a number that is at most 0 if every level is certified to be within the target, else positive.
 
-        Its size tells a search how far to go on: usually log(certified delta/wanted delta) at the wanted epsilon, for
-        the first level found to be outside. For noise added to records, for delta0 > 0 and for many levels it is the
-        certified epsilon less the wanted one, because there the computed delta may rise with epsilon, or all levels are
-        certified together. With several budgets the computed delta may be a little coarser than the epsilon
-        (docs/theorems/count.md): where delta alone is above the target, and not far, the epsilon decides.
+        A search uses its size to choose the next step. Usually it is log(certified delta/wanted delta) at the wanted
+        epsilon, for the first level found to exceed the target. It is the certified epsilon minus the wanted one
+        instead for noise added to records and for delta0 > 0, where the computed delta may rise with epsilon, and for
+        more than 32 levels, which are certified together. With several budgets the computed delta may be coarser than
+        the epsilon (docs/theorems/count.md): if delta exceeds the target by little, the smaller of the two numbers is
+        returned.
         """
         falling = setting.adds_noise is None and setting.budgets.is_pure
         if setting.budgets.levels > MANY_LEVELS or not falling:

@@ -74,7 +74,7 @@ class Weighed:
 
     @property
     def smallest(self) -> FloatArray:
-        """Smallest upper bound of each level's central epsilon (nats), with the floor's; shape (listed,)."""
+        """Smallest upper bound of each level's central epsilon (nats), the bound `floor` included; shape (listed,)."""
         return self.upper if self.floor is None else np.minimum(self.upper, self.floor.upper)
 
 
@@ -412,10 +412,10 @@ def _worst_level(setting: Setting, delta: float) -> int:
 
 
 def worst_mu(setting: Setting, outside: float) -> float:
-    """Return a mu whose Gaussian shift, but for a share, dominates every victim's profile (docs/theorems/mu.md).
+    """Return a mu whose Gaussian shift dominates every victim's profile up to the probability ``outside``.
 
-    "But for a share" means: delta(epsilon) <= outside + (1 - outside) g_mu(epsilon), g_mu the profile of N(0, 1)
-    against N(mu, 1).
+    See docs/theorems/mu.md. That is: delta(epsilon) <= outside + (1 - outside) g_mu(epsilon), g_mu the profile of N(0,
+    1) against N(mu, 1).
 
     Parameters
     ----------
@@ -572,10 +572,10 @@ def profile_epsilons(
     points : int
         How many evenly spread points, at least 2.
     depth : float
-        At the last point delta is at most depth times the guarantee's, in (0, 1); where no finite epsilon brings
-        it there, the last point is the level's local budget.
+        In (0, 1). The points end where delta has fallen to depth times the guarantee's delta; if no finite epsilon
+        reaches that, they end at the level's local budget.
     widest : float
-        The last point is at most that many times the certified epsilon; above 1.1.
+        Above 1.1. The points end at the latest at this multiple of the certified epsilon.
     """
     published, own = guarantee.worst.epsilon.upper, guarantee.worst.epsilon0
     deep = profile.epsilon(max(guarantee.delta * depth, TINY)).upper

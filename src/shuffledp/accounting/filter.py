@@ -237,7 +237,7 @@ def allowed_mu(epsilon: float, delta: float, outside: float) -> Lower:
     delta : float
         Central delta of all rounds together, in (0, 1).
     outside : float
-        Limit of the sum of the rounds' shares, from 0 to below delta.
+        Limit of the sum of the rounds' shares (see `PrivacyFilter`), from 0 to below delta.
 
     Returns
     -------

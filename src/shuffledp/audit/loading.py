@@ -112,7 +112,7 @@ class Subject:
 def subject(
     randomizer: Subjectable, epsilon0: float, delta0: float, records: Sequence[Any] | None, reading: Reading | None
 ) -> Subject:
-    """Return a randomizer of any accepted type in the common form of a subject.
+    """Return a randomizer of any accepted type as a `Subject`.
 
     Parameters
     ----------

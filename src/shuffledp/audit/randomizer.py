@@ -132,7 +132,17 @@ class PairAttack:
 
 
 def split(data: Sequence, lag: int, values: PairValues) -> tuple[FloatArray, FloatArray]:
-    """Return the scores of the pairs with equal records, and of those with different records."""
+    """Return the scores of the pairs of users with equal records, and of those with different records.
+
+    Parameters
+    ----------
+    data : Sequence
+        Reports and the record of each.
+    lag : int
+        Distance of the two users' positions.
+    values : callable
+        (Sequence, lag) -> the score of each pair.
+    """
     victims, others = data.pairs(lag)
     scores = values(data, lag)
     alike = data.labels[victims] == data.labels[others]
@@ -248,7 +258,7 @@ class Placed:
 
     @classmethod
     def of(cls, data: Sequence, size: int) -> Placed:
-        """Return the reports of calls of `size` rows each."""
+        """Return the reports of ``data`` with their positions, every call having had ``size`` rows."""
         n = data.labels.size
         return cls(data, np.full(n, size), np.arange(n) % size)
 
@@ -267,7 +277,17 @@ class Placed:
     def split(
         self, inside: NDArray[np.bool_], scores: FloatArray, pair: tuple[int, int]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the scores of the selected reports of users with the first, and with the second record of the pair."""
+        """Return the scores of users with the first record of the pair, and of users with the second.
+
+        Parameters
+        ----------
+        inside : ndarray of bool, shape (n,)
+            Which reports are selected.
+        scores : ndarray, shape (n,)
+            The score of each report.
+        pair : tuple of int
+            Indices of the two records.
+        """
         first, second = (scores[inside & (self.data.labels == label)] for label in pair)
         return first, second
 
@@ -331,33 +351,33 @@ class PlaceAttack:
 
 
 def every_call(words: str = "") -> Place:
-    """Return all positions, described by the given words."""
+    """Return the set of all positions in all calls; ``words`` name it in the result, after "in"."""
     return Place(words, lambda placed: np.ones(placed.rows.size, dtype=np.bool_))
 
 
 def calls_of(size: int) -> Place:
-    """Return all positions in calls of one size."""
+    """Return the set of all positions in the calls of ``size`` rows."""
     return Place(f"a call with {size} row{'' if size == 1 else 's'}", lambda placed: placed.sizes == size)
 
 
 def row_of(size: int, row: int) -> Place:
-    """Return one row, counted from 0, in calls of one size."""
+    """Return the set of one position, ``row`` counted from 0, in the calls of ``size`` rows."""
     words = f"row {row + 1} of a call with {size} rows"
     return Place(words, lambda placed: (placed.sizes == size) & (placed.rows == row))
 
 
 def first_row(words: str) -> Place:
-    """Return the first row of every call."""
+    """Return the set of the first position of every call; ``words`` name the calls in the result."""
     return Place(f"the first row of {words}", lambda placed: placed.rows == 0)
 
 
 def last_row(words: str) -> Place:
-    """Return the last row of every call."""
+    """Return the set of the last position of every call; ``words`` name the calls in the result."""
     return Place(f"the last row of {words}", lambda placed: placed.rows == placed.sizes - 1)
 
 
 def hundredth(which: int) -> Place:
-    """Return one hundredth of the rows of every call, counted from 0."""
+    """Return the set of the positions in one hundredth of the rows of every call, number ``which`` from 0 to 99."""
     words = {0: "the first 1 % of a call's rows", 99: "the last 1 % of a call's rows"}
     usual = f"the rows from {which} % to {which + 1} % of a call"
     return Place(words.get(which, usual), lambda placed: placed.hundredths == which)
@@ -596,12 +616,12 @@ def audit_randomizer(
 
     The claim tested is: reports are independent of each other given the records, also from call to call, and each is
     (epsilon0, delta0)-LDP, however many rows a call has. The randomizer is called 16 times with `trials` / 16 users,
-    and many times with 1, 2 and 17, whose records are drawn at random. One part of the reports trains scores that tell
-    two records apart, a part chooses the pair of records, score and threshold of largest limit, and the rest judges
-    just four events: one of a single report; one of the reports of two users who may share their noise; one of a report
-    at its place in a large call (one hundredth of the rows); and one of small calls (of a report at its place, or of
-    two users' reports). Each judgement is a Clopper-Pearson test, the first at a half of 1 - confidence, each other at
-    a sixth of it.
+    and many times with 1, 2 and 17, whose records are drawn at random. The reports are divided into three parts. The
+    first trains scores, which tell two records apart. The second chooses the events to test: a pair of records, a score
+    and a threshold for which the lower limit of epsilon is largest. The third tests just four events: of a single
+    report; of the reports of two users, who may share their noise; of a report in one hundredth of the rows of a large
+    call; and of a report, or two, in a small call. Each is a Clopper-Pearson test. The first has error probability (1 -
+    confidence)/2, the three others (1 - confidence)/6 each.
 
     Parameters
     ----------
@@ -746,7 +766,7 @@ def _choose_single(
 
 
 def check_claim(epsilon: float, delta: float) -> float:
-    """Return the claimed epsilon (nats), or refuse a claim out of range."""
+    """Return the claimed epsilon (nats), after checking that it is at least 0 and that delta is in [0, 1)."""
     if not (math.isfinite(epsilon) and epsilon >= 0.0):
         raise InvalidInput(f"the claimed epsilon must be a finite number of nats of at least 0; got {epsilon}")
     if not 0.0 <= delta < 1.0:
@@ -755,14 +775,14 @@ def check_claim(epsilon: float, delta: float) -> float:
 
 
 def check_confidence(confidence: float) -> float:
-    """Return the probability of a false alarm, or refuse a confidence out of range."""
+    """Return the probability of a false alarm, 1 - confidence, after checking that confidence is in (0, 1)."""
     if not 0.0 < confidence < 1.0 or confidence > JUST_BELOW:
         raise InvalidInput(f"confidence must lie strictly between 0 and 1, such as 0.999; got {confidence}")
     return 1.0 - confidence
 
 
 def check_trials(trials: int, fewest: int) -> int:
-    """Return the number of trials, or refuse one that is no whole number, too small or too large."""
+    """Return the number of trials, or refuse one that is no whole number, below ``fewest``, or too large."""
     whole = isinstance(trials, int | np.integer) and not isinstance(trials, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
     if not whole or trials < fewest:
         raise InvalidInput(f"trials must be a whole number of at least {fewest}; got {shown(trials)}")

@@ -67,7 +67,7 @@ def upper_limit(hits: ArrayLike, trials: ArrayLike, alpha: float) -> FloatArray:
 
 
 def epsilon_limit(hits: ArrayLike, trials: tuple[ArrayLike, ArrayLike], delta: float, alpha: float) -> FloatArray:
-    """Return the lower limit (A) of epsilon.
+    """Return a lower confidence limit of epsilon from the counts of an event on two records: formula (A).
 
     Parameters
     ----------

@@ -264,7 +264,15 @@ def reading_score(reading: Reading, records: tuple[Any, Any]) -> Score:
 
 
 def counted_score(first: Reports, second: Reports) -> list[Score]:
-    """Return a score, the likelihood ratio of every single report from counts; [] if too many reports are different."""
+    """Return a list of one score: the estimated log-likelihood ratio of each value that a report takes.
+
+    The list is empty if reports take too many different values to be counted.
+
+    Parameters
+    ----------
+    first, second : Reports
+        Reports of the first and of the second record, to learn from.
+    """
     keys = np.concatenate((first.keys, second.keys))
     known, index, place = np.unique(keys, return_index=True, return_inverse=True)
     if known.size > min(MOST_VALUES, keys.size // 4):
@@ -302,7 +310,15 @@ def value_score() -> Score:
 
 
 def binned_score(first: Reports, second: Reports) -> Score:
-    """Return a score, the likelihood ratio of the interval that holds a number; intervals are about equally likely."""
+    """Return a score of numbers: the estimated log-likelihood ratio of the interval in which a report lies.
+
+    The intervals hold about equally many reports.
+
+    Parameters
+    ----------
+    first, second : Reports
+        Reports of the first and of the second record, to learn from.
+    """
     edges, table = bin_column(first.columns[:, 0], second.columns[:, 0], _BINS)
 
     def values(reports: Reports) -> FloatArray:
@@ -324,7 +340,15 @@ def stretches(inside: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def bin_column(first: NDArray[Any], second: NDArray[Any], bins: int) -> tuple[FloatArray, FloatArray]:
-    """Return edges of intervals, and the logarithm of the ratio of their smoothed shares."""
+    """Return the edges of intervals, and the logarithm of the ratio of the two samples' smoothed shares in each.
+
+    Parameters
+    ----------
+    first, second : ndarray, shape (n,)
+        The two samples of one column.
+    bins : int
+        Largest number of intervals.
+    """
     both = np.concatenate((first, second)).astype(np.float64)
     distinct = np.unique(both)
     if distinct.size <= bins:
@@ -355,7 +379,15 @@ def rank_columns(means: tuple[FloatArray, FloatArray], variances: tuple[FloatArr
 
 
 def naive_score(first: Reports, second: Reports, chosen: NDArray[np.int64]) -> Score:
-    """Return a score, the sum of the columns' own log-likelihood ratios."""
+    """Return a score of rows of numbers: the sum of the log-likelihood ratios of the chosen columns.
+
+    Parameters
+    ----------
+    first, second : Reports
+        Reports of the first and of the second record, to learn from.
+    chosen : ndarray of int
+        Indices of the columns.
+    """
     tables = [bin_column(first.columns[:, j], second.columns[:, j], 8) for j in chosen]
 
     def values(reports: Reports) -> FloatArray:
@@ -370,7 +402,15 @@ def naive_score(first: Reports, second: Reports, chosen: NDArray[np.int64]) -> S
 
 
 def linear_score(first: Reports, second: Reports, chosen: NDArray[np.int64]) -> Score:
-    """Return a score, Fisher's linear discriminant of the chosen columns."""
+    """Return a score of rows of numbers: Fisher's linear discriminant of the chosen columns.
+
+    Parameters
+    ----------
+    first, second : Reports
+        Reports of the first and of the second record, to learn from.
+    chosen : ndarray of int
+        Indices of the columns.
+    """
     parts = [part.columns[:, chosen].astype(np.float64) for part in (first, second)]
     scale = np.maximum(np.concatenate(parts).std(axis=0), TINY)
     parts = [part / scale for part in parts]

@@ -27,7 +27,11 @@ CURVE_DEPTH = 1e-6
 
 @dataclass(frozen=True)
 class Outputs:
-    """The destinations of results: JSON instead of tables, a page, and files with all levels or whole curves."""
+    """The options that say where results go: JSON instead of tables, and the path of each file, None without it.
+
+    The files are an HTML page (`report`), all levels, the privacy profile (`curve`), Renyi divergences and a page for a
+    board.
+    """
 
     json: bool = False
     report: Path | None = None
@@ -50,7 +54,19 @@ class Outputs:
 
 
 def run_amplify(setting: Setting, delta: float, outputs: Outputs, *, published: bool) -> None:
-    """Certify a setting and show the guarantee."""
+    """Certify a setting, print the guarantee, and write the files that were asked for.
+
+    Parameters
+    ----------
+    setting : Setting
+        The setting.
+    delta : float
+        Central delta, in (0, 1).
+    outputs : Outputs
+        Where the result is written.
+    published : bool
+        Whether every published bound is evaluated and shown.
+    """
     with contextlib.ExitStack() as stack:
         reservations = {o: stack.enter_context(reserved(path, o)) for o, path in outputs.files.items()}
         files = {option: file for option, file in reservations.items() if file is not None}

@@ -28,7 +28,10 @@ _UNIT_RANGE = {"piecewise": "Piecewise", "hybrid": "Hybrid"}
 
 @dataclass(frozen=True)
 class Attack:
-    """The options, as typed, that both kinds of audit share."""
+    """The options, as typed, that both kinds of audit share; each field has the name of its option.
+
+    `audit_randomizer` and `audit_pipeline` define them.
+    """
 
     randomizer: str
     records: str | None
@@ -49,7 +52,10 @@ class Attack:
 
 @dataclass(frozen=True)
 class Collection:
-    """The options, as typed, that describe a collection."""
+    """The options, as typed, that describe a collection; each field has the name of its option.
+
+    `audit_pipeline` defines them.
+    """
 
     n: int | None
     levels: tuple[str, ...]
@@ -72,7 +78,19 @@ class Collection:
 
 
 def run_audit(attack: Attack, epsilon0: float | None, delta0: float, collection: Collection, *, pipeline: bool) -> None:
-    """Run the attack, print its result, and exit with status 3 if the claim is refuted."""
+    """Run the attack, print its result, and exit with status 3 if the claim is refuted.
+
+    Parameters
+    ----------
+    attack : Attack
+        The options that both kinds of audit share.
+    epsilon0, delta0 : float
+        The claim about a local randomizer; None and 0 for an audit of a whole collection.
+    collection : Collection
+        The options that describe a collection; none may be given without `pipeline`.
+    pipeline : bool
+        Whether a whole collection is attacked.
+    """
     target = parse_target(attack.randomizer)
     with working("Attacking"), contextlib.redirect_stdout(sys.stderr):  # whatever the attacked code prints
         if pipeline:

@@ -57,7 +57,21 @@ MOST_SHOWN = 12
 def run_calibrate(
     target: float, delta: float, find: str | None, population: Population, question: TypedSituation, outputs: Outputs
 ) -> None:
-    """Run the search, and print its result with the guarantee certified there."""
+    """Run the search, and print its result with the guarantee certified there.
+
+    Parameters
+    ----------
+    target, delta : float
+        The wanted central epsilon (nats) and delta.
+    find : str or None
+        What is searched for, the option --find; None: what the other options leave open.
+    population : Population
+        The population, as typed.
+    question : TypedSituation
+        The other parts of the setting, as typed.
+    outputs : Outputs
+        Where the result is written.
+    """
     wanted = what_to_find(find, population)
     if wanted == "rounds" and question.rounds != 1:
         raise InvalidInput(f"--find rounds looks for the number of rounds; leave --rounds {question.rounds} out")
@@ -256,7 +270,17 @@ class DummiesWish:
 
 
 def run_calibrate_dummies(wish: DummiesWish, delta: float, *, json: bool) -> None:
-    """Find the number of dummies, and print it with the guarantees certified with them."""
+    """Find the number of dummies, and print it with the guarantees certified with them.
+
+    Parameters
+    ----------
+    wish : DummiesWish
+        The promises and questions, as typed.
+    delta : float
+        Central delta, in (0, 1).
+    json : bool
+        Whether to print JSON.
+    """
     if wish.others:
         raise InvalidInput(
             f"{wish.others[0]} does not belong to --find dummies: what dummies keep holds for every batch and against "

@@ -140,7 +140,7 @@ def difference_table(found: Difference, names: tuple[str, str], *, simultaneous:
 
 
 def difference_lines(found: Difference, *, simultaneous: bool) -> Iterator[list[str]]:
-    """Yield the lines of the table under the headings of `difference_table`; arguments as there."""
+    """Yield the rows of the table of `difference_table`, as texts under its headings; arguments as there."""
     for label, numbers in zip(labels_of(found), numbers_of(found, simultaneous), strict=True):
         cells = _share_cells(*numbers) if shape_of(found).scale == "share" else _cells(*numbers)
         yield [*([shown_label(label)] if label else []), *cells]
@@ -190,7 +190,10 @@ def shown_label(label: dict[str, Any]) -> str:
 
 
 def labels_of(found: Difference) -> Iterator[dict[str, Any]]:
-    """Yield the label of each number: category, edges, coordinate; empty for a single number."""
+    """Yield the label of each number of a difference as a dict, such as ``{"category": "yes"}``.
+
+    It is empty for a single number, and has two keys for the edges of a bin.
+    """
     keys, labels = shape_of(found).keys, found.before.labels
     for label in labels if labels is not None else range(np.size(found.analysis.value)):
         if len(keys) == 1:
@@ -200,7 +203,10 @@ def labels_of(found: Difference) -> Iterator[dict[str, Any]]:
 
 
 def numbers_of(found: Difference, simultaneous: bool) -> list[list[float]]:
-    """Return, for each label, the list [before, after, difference, standard error, low end, high end]."""
+    """Return, for each label, the list [before, after, difference, standard error, low end, high end].
+
+    ``simultaneous`` says whether the intervals of all labels hold together.
+    """
     low, high = found.confidence_interval(CONFIDENCE, simultaneous=simultaneous)
     columns = (found.before.analysis.value, found.after.analysis.value, found.estimate, found.standard_error, low, high)
     return np.column_stack([np.atleast_1d(column) for column in columns]).tolist()
@@ -595,7 +601,21 @@ class Compared:
 def run_difference(
     asked: Compared, *, simultaneous: bool, as_json: bool, report: Path | None, title: str | None
 ) -> None:
-    """Subtract the first release from the second, and print the difference with the guarantee of both together."""
+    """Subtract the first release from the second, and print the difference with the guarantee of both together.
+
+    Parameters
+    ----------
+    asked : Compared
+        The two releases, as typed.
+    simultaneous : bool
+        Whether the intervals hold together.
+    as_json : bool
+        Whether to print JSON.
+    report : Path or None
+        HTML page to write.
+    title : str or None
+        Title of the page.
+    """
     asked.check()
     with reserved(report, "--report") as page:
         with working("Subtracting"):

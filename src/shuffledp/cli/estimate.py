@@ -166,7 +166,7 @@ def _completed(found: Release | GroupedRelease, published: bool) -> Release | Gr
 
 
 def completed_groups(found: GroupedRelease, *, published: bool) -> GroupedRelease:
-    """Add every published bound to the evidence of every group; see `completed`."""
+    """Return a grouped release in which every group's guarantee also lists all published bounds; see `completed`."""
     return GroupedRelease(
         found.by, {name: completed(each, published=published) for name, each in found.releases.items()}
     )
@@ -197,7 +197,21 @@ def show(
     written: Sequence[Path],
     margins: Margins | None = None,
 ) -> None:
-    """Print the release as JSON, or for people with the names of the files that were written."""
+    """Print the release, as JSON or as a table with the names of the files that were written.
+
+    Parameters
+    ----------
+    typed
+        The options as typed.
+    found
+        The release.
+    shown
+        How intervals are shown.
+    written
+        Paths of the files.
+    margins
+        The population's margins, or None.
+    """
     how = {"simplex": shown.simplex, "simultaneous": shown.simultaneous}
     if isinstance(found, GroupedRelease):
         if typed["json"]:
@@ -222,7 +236,7 @@ def show(
 
 
 def tell_local(typed: Typed, found: Sequence[Release]) -> None:
-    """Print, beside a target epsilon, the local budgets that were found for it, those of all groups."""
+    """Print the local budgets that were found for a target epsilon, for each group; nothing without a target."""
     if typed["target_epsilon"] is None:
         return
     settings, wanted = [each.guarantee.setting for each in found], near(typed["target_epsilon"])
@@ -309,7 +323,10 @@ def parse_consent(texts: tuple[str, ...]) -> dict[str, float] | None:
 
 
 def parse_where(texts: tuple[str, ...]) -> dict[str, list[str]] | None:
-    """Read --where COLUMN=VALUE, repeated: several values of a column are alternatives; None without."""
+    """Return the public values from the repeated option --where COLUMN=VALUE: by column the values that were named.
+
+    A column that is named several times has several values, of which a row needs one. None without the option.
+    """
     found: dict[str, list[str]] = {}
     for text in texts:
         column, equals, value = text.partition("=")

@@ -327,7 +327,10 @@ def run_ledger(
     new: bool,
     as_json: bool,
 ) -> None:
-    """Make the ledger if requested, change its limit and populations as requested, and print it."""
+    """Make the ledger if requested, change its limit and populations as requested, and print it.
+
+    Parameters are the options of ``shuffledp ledger``: `path` is FILE, and `as_json` is --json.
+    """
     wanted = None if limit is None else parse_limit(limit)
     if wanted is not None:
         Limit.checked(*wanted)
@@ -364,7 +367,7 @@ def _names(text: str) -> list[str]:
 
 
 def parse_limit(text: str) -> tuple[float, float]:
-    """Return the numbers of --limit EPSILON,DELTA."""
+    """Return epsilon (nats) and delta from the text of --limit EPSILON,DELTA."""
     try:
         epsilon, delta = (float(part) for part in text.split(","))
     except ValueError:
@@ -477,7 +480,15 @@ def read_guarantees(path: Path) -> list[Stated]:
 
 
 def check_format(known: dict[str, Any], path: Path) -> None:
-    """Refuse a file of a later version, whose keys may mean something else (version 0.1.0 wrote no format number)."""
+    """Refuse a JSON file of a later version, whose keys may mean something else.
+
+    Parameters
+    ----------
+    known : dict
+        The object in the file; version 0.1.0 wrote no format number.
+    path : Path
+        The file, for the message.
+    """
     told = known.get("format", FORMAT)  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(told, int) or not 1 <= told <= FORMAT:
         raise InvalidInput(

@@ -30,7 +30,10 @@ MOST_BUDGETS = 12
 
 @dataclass(frozen=True)
 class Asked:
-    """The question options, as typed."""
+    """The question of a plan, as typed: "mean" or "frequency", and the options that belong to one of them.
+
+    For frequencies: `k` or `categories`, and `share`. For means: `low`, `high`, and the guessed `mean` and `deviation`.
+    """
 
     question: str
     k: int | None
@@ -69,7 +72,17 @@ class Asked:
         return Frequency(range(self._categories())), Guess(share=self.share)
 
     def dummies(self, text: str | None, delta: float) -> Dummies | None:
-        """Return the dummies of --dummies, made for the question's randomizer that benefits most from them."""
+        """Return the dummies that --dummies asks for, made for a randomizer of the question.
+
+        That is one bit for a mean and randomized response for a frequency: they benefit most from dummies.
+
+        Parameters
+        ----------
+        text : str or None
+            The option's value, such as ``"0.1"``; None without the option.
+        delta : float
+            The plan's delta, in (0, 1).
+        """
         from shuffledp.cli.population import parse_dummies
         from shuffledp.questions.mean import Mean
         from shuffledp.randomizers import OneBit, RandomizedResponse
@@ -122,7 +135,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Files:
-    """The output files of a plan, as typed."""
+    """The output files of a plan, as typed.
+
+    Each field has the name of its option, and None means that the option was left out.
+    """
 
     json: bool
     figure: Path | None
@@ -281,7 +297,10 @@ def plan_command(
 
 
 def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files) -> None:
-    """Make a plan, write the files, and print the plan."""
+    """Make a plan, write the files, and print the plan.
+
+    Parameters are the options of ``shuffledp plan``, in four groups.
+    """
     from shuffledp.planning import plan
     from shuffledp.report.to_json import dumps
     from shuffledp.shell.output import console, reserved, working
@@ -412,7 +431,15 @@ def next_steps(
 
 
 def next_lines(made: Plan, steps: list[str]) -> list[str]:
-    """Return sentences on how to carry the plan out where one table holds the records."""
+    """Return the commands that carry the plan out on one table of records, each in a sentence that says when to run it.
+
+    Parameters
+    ----------
+    made : Plan
+        The plan.
+    steps : list of str
+        The commands.
+    """
     rounds = made.bucketing.around.rounds
     once = f"Next, once in each of {rounds:,} rounds" if rounds > 1 else "Next"
     return [f"{once}: {step}" for step in steps]
@@ -435,7 +462,17 @@ def on_devices(made: Plan, population: Population) -> list[str]:
 
 
 def other_steps(made: Plan, population: Population, files: Files, categories: str | None) -> list[str]:
-    """Return the commands for the smallest error within the target; none if that is the plan itself."""
+    """Return the commands for the plan with the smallest error within the target; none if that is the plan itself.
+
+    Parameters
+    ----------
+    made : Plan
+        The plan.
+    population, files
+        The options of the population and of the output files, as typed; the commands repeat them.
+    categories : str or None
+        The option --categories.
+    """
     rule = made.most_accurate.bucketing
     if rule is None or rule is made.bucketing:
         return []

@@ -220,7 +220,7 @@ class Population:
 
 
 class Situation(TypedDict):
-    """The parts of a `Setting` besides its population, parsed."""
+    """The parts of a `Setting` besides its population and delta, parsed; each field is that of `Setting`."""
 
     randomizer: AnyLaw | Literal["any"]
     seen: Seen

@@ -161,7 +161,7 @@ class Opened:
         One for each question; the guarantee of each is the floor of that question alone, or the local budget of its
         reports where one organisation runs both shuffler and analyzer.
     junk : tuple of Junk
-        One for each question.
+        For each question: the number of unusable rows, and how far invalid reports can shift the estimate.
     floor : tuple of float
         Central epsilon (nats) per level over all questions, valid whatever other participants do: recomputed, or the
         shuffler's number if that is larger.

@@ -50,7 +50,10 @@ _HOW = {"several": "any of ", "list": "one of ", "table": "one of "}
 
 
 def run_show(link_text: str, language: str, person: str, state: Path | None, *, as_json: bool) -> None:
-    """Print a task, and what a person has sent to its organizer from this device; nothing is drawn or sent."""
+    """Print a task, and what a person has sent to its organizer from this device; nothing is drawn or sent.
+
+    Parameters are the options of ``shuffledp answer --show``.
+    """
     _check_language(language)
     link = Link.parse(link_text)
     task = fetch_task(link)
@@ -78,7 +81,10 @@ def run_answer(
     *,
     as_json: bool,
 ) -> None:
-    """Draw, store, and send one person's report."""
+    """Draw, store, and send one person's report.
+
+    Parameters are the options of ``shuffledp answer``.
+    """
     _check_language(language)
     link = Link.parse(link_text)
     if not 0.0 <= patience < float("inf"):
@@ -122,7 +128,10 @@ def run_open(
     *,
     as_json: bool,
 ) -> None:
-    """Open a batch, write the signed release, and print it; a ledger enters the batch first."""
+    """Open a batch, write the signed release, and print it; the batch is entered in the ledger first, if one is named.
+
+    Parameters are the options of ``shuffledp open``.
+    """
     if batch.is_dir():
         from shuffledp.collection.group_commands import run_open_groups
 
@@ -169,7 +178,10 @@ def _show_opened(opened: Opened, document: bytes, entered: Entered, *, as_json: 
 
 
 def run_verify(posted: Path, release: Path, batch: Path | None, *, as_json: bool) -> None:
-    """Check a release, and print what was verified and what cannot be."""
+    """Check a release, and print what was verified and what cannot be.
+
+    Parameters are the options of ``shuffledp task verify``.
+    """
     from shuffledp.collection.verify import verify
 
     task = PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED))

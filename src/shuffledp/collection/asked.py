@@ -434,7 +434,17 @@ def serves_normal(family: Family) -> bool:
 
 
 def read_level(fields: Fields, languages: frozenset[str], questions: tuple[Question, ...]) -> Level:
-    """Read one level of a draft, whose integers must not exceed what its budget allows."""
+    """Read one level of a draft, whose integers must not exceed what its budget allows.
+
+    Parameters
+    ----------
+    fields : Fields
+        The level's object.
+    languages : frozenset of str
+        The languages that its name must have.
+    questions : tuple of Question
+        The task's questions, for each of which the level states an integer.
+    """
     name = fields.text("name", languages)
     epsilon0 = fields.number("epsilon0", 1e-3, LARGEST_EPSILON0)
     draw = fields.words64("draw", len(questions))

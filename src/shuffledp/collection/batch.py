@@ -387,7 +387,7 @@ def _check_length(there: int, announced: int, manifest: Manifest) -> None:
 
 
 def check_signature(manifest: Manifest, signature: bytes) -> None:
-    """Refuse a manifest that the task's shuffler has not signed."""
+    """Refuse a manifest that the task's shuffler has not signed with ``signature`` (64 bytes)."""
     if not sealing.signed_by(manifest.task.shuffler_identity, manifest.task.label("batch") + manifest.data, signature):
         raise InvalidInput("the manifest is not signed by the task's shuffler; fetch the batch again")
 

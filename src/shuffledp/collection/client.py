@@ -105,7 +105,15 @@ class DeviceState:
         return self._change(change)
 
     def answered(self, slot: str, how: str) -> None:
-        """Delete the sealed bytes of a slot after a clear answer, and note the answer in the ledger line."""
+        """Delete the sealed bytes of a slot after a clear answer, and note the answer in the ledger line.
+
+        Parameters
+        ----------
+        slot : str
+            Slot of the report.
+        how : str
+            The answer, such as "held".
+        """
 
         def change(state: dict[str, Any]) -> None:
             state["waiting"].pop(slot, None)
@@ -541,7 +549,19 @@ class Client:
 
 
 def outer_of(task: PostedTask, inners: Sequence[bytes], level: int, code: bytes | None) -> bytes:
-    """Return drawn reports sealed to the shuffler."""
+    """Return drawn reports sealed to the shuffler: `task.size` bytes.
+
+    Parameters
+    ----------
+    task : PostedTask
+        The task.
+    inners : sequence of bytes
+        The messages sealed to the analyzer, column by column.
+    level : int
+        Index of the level, from 0.
+    code : bytes or None
+        The one-time code, 16 bytes, exactly if the task's admission is by codes.
+    """
     return seal_outer(task, level, code, inners, Sealer(task.shuffler_key))
 
 
@@ -662,7 +682,10 @@ class Device:
         return self.state.waiting(self._slot(task)) is not None
 
     def prepare(self, task: PostedTask, answers: Sequence[int], level: int, code: bytes | None) -> bytes:
-        """Return the sealed bytes to send: those drawn before, if there are any; else drawn now and stored first."""
+        """Return the sealed bytes to send: those drawn before, if there are any; else drawn now and stored first.
+
+        Parameters are as for `Client.seal`.
+        """
         slot = self._slot(task)
         check_code(task, code)
         waiting = self.state.waiting(slot)

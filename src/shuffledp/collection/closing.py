@@ -491,7 +491,7 @@ class Keeper:
             self._tidying.step()
 
     def trusts(self, now: int, tick: int) -> bool:
-        """Return whether the time ``now`` may trigger timers, given the last time that a task has stored."""
+        """Return whether the time ``now`` may trigger timers, given ``tick``, the last time that a task has stored."""
         return is_trusted(now, tick) and not self._watch.jumped(now)
 
     def _run(self) -> None:

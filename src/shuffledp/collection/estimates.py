@@ -292,7 +292,7 @@ class Slopes:
 
 
 def slopes_of(draft: Draft, place: int) -> Slopes:
-    """Return the slopes of the question with index `place` at each level."""
+    """Return, for each level, the slope of the question with index `place`: the p - q of its randomizer."""
     family = draft.questions[place].family
     budgets = tuple(effective_budget(family, level.draw[place], level.epsilon0) for level in draft.levels)
     share = 0.5 if family.kind == "hadamard" else 1.0
@@ -341,14 +341,16 @@ def estimate_question(draft: Draft, place: int, columns: Sequence[Tallied]) -> E
 
 @dataclass(frozen=True, eq=False)
 class Tallied:
-    """The usable rows of one column.
+    """The usable reports of one column of a batch, and how many people sent them.
+
+    A question has one column, or one for each of its options.
 
     Parameters
     ----------
-    reports : ndarray of int64
-        Pieces of people's reports, and dummies.
+    reports : ndarray of int64, shape (rows,)
+        The pieces in which people's reports were sent (most reports are one piece), and the dummies, in random order.
     counts : tuple of int
-        Number of people at each level whose reports these are.
+        Number of people at each level who sent a usable report.
     """
 
     reports: NDArray[np.int64]
@@ -550,7 +552,17 @@ def predicted_half_width(
 
 
 def predicted_variance(question: Question, known: Slopes, counts: Sequence[int]) -> float:
-    """Return the variance of an estimate at the worst answers, as a share of the squared range; inf without slope."""
+    """Return the variance of an estimate at the worst answers, as a share of the squared range; inf without slope.
+
+    Parameters
+    ----------
+    question : Question
+        The question.
+    known : Slopes
+        Slope of each level.
+    counts : sequence of int
+        Number of people at each level.
+    """
     if known.mean(counts) <= 0.0:
         return float("inf")
     if question.family.kind == "bits":
@@ -595,9 +607,18 @@ def scaled_counts(counts: Sequence[int], kept: int) -> list[int]:
 
 
 def shift_of_junk(known: Slopes, counts: Sequence[int], share: float, width: float = 1.0) -> float:
-    """Return the largest shift of an estimate by a share of invalid reports: share/(p - q), times the range's width.
+    """Return the largest shift of an estimate that a share of invalid reports can cause: share/(p - q) times the width.
 
-    `counts` are those of the collection: an invalid report is counted at the level that it states.
+    Parameters
+    ----------
+    known : Slopes
+        Slope p - q of each level.
+    counts : sequence of int
+        Number of people at each level in the collection; an invalid report is counted at the level that it states.
+    share : float
+        Share of invalid reports among all, in [0, 1].
+    width : float
+        Width of the answer's range; 1 for a share.
     """
     slope = known.mean(counts)
     return share / slope * width if slope > 0.0 else float("inf")

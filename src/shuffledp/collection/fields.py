@@ -112,14 +112,14 @@ class Fields:
             raise InvalidInput(f"{self.what}: unknown key {shown(next(iter(self._values)))}; known are {known}")
 
     def whole(self, key: str, low: int, high: int) -> int:
-        """Read a whole number in a range."""
+        """Read a whole number from ``low`` to ``high``."""
         value = self.take(key)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             self.refuse(key, value, f"a whole number from {low} to {high}")
         return value
 
     def number(self, key: str, low: float = -LARGEST, high: float = LARGEST) -> float:
-        """Read a number in a range as a double."""
+        """Read a number from ``low`` to ``high`` as a double."""
         value = self.take(key)
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
             self.refuse(key, value, f"a number from {low:g} to {high:g}")
@@ -141,14 +141,14 @@ class Fields:
         return value
 
     def word(self, key: str, *known: str) -> str:
-        """Read one of the known words."""
+        """Read one of the words in ``known``."""
         value = self.take(key)
         if value not in known:
             self.refuse(key, value, f"one of {', '.join(known)}")
         return value
 
     def line(self, key: str, longest: int = 200) -> str:
-        """Read a text of one line that is not empty."""
+        """Read a text of one line, not empty, of at most ``longest`` characters."""
         return self._line(key, self.take(key), longest)
 
     def text(self, key: str, languages: frozenset[str] | None = None) -> Text:

@@ -185,7 +185,17 @@ HEADINGS = ("answer", "group", "people", "estimate", f"{CONFIDENCE:.0%} interval
 
 
 def rows(names: Sequence[str], opened: Sequence[Opened], place: int) -> Iterator[list[str]]:
-    """Yield the lines of a question's table under `HEADINGS`; the first line of an answer has its name."""
+    """Yield the rows of a question's table, whose headings are `HEADINGS`: one for each answer and group.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the groups.
+    opened : sequence of Opened
+        The opened batch of each group.
+    place : int
+        Index of the question, from 0.
+    """
     people = [count(each.batch.manifest.n) for each in opened]
     for compared in compare(opened, place):
         label = compared.label
@@ -195,7 +205,17 @@ def rows(names: Sequence[str], opened: Sequence[Opened], place: int) -> Iterator
 
 
 def differ(names: Sequence[str], opened: Sequence[Opened], place: int) -> str:
-    """Return a sentence on which two groups differ in which answer."""
+    """Return a sentence that names the groups whose answers to one question differ, and by how much.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the groups.
+    opened : sequence of Opened
+        The opened batch of each group.
+    place : int
+        Index of the question, from 0.
+    """
     found = [
         f"{compared.label}: {names[one]} and {names[two]} by {_apart(cell, shares=compared.shares)}"
         for compared in compare(opened, place)
@@ -262,13 +282,21 @@ def write_drafts(survey: bytes, stated: tuple[SurveyGroup, ...], out: Path) -> l
 
 
 def certified(drafts: list[tuple[SurveyGroup, Draft]]) -> list[tuple[SurveyGroup, Draft, tuple[float, ...]]]:
-    """Certify every group's promises; return group, draft, and floor per level of each."""
+    """Certify every group's promises; return for each group (group, draft, certified floor of each level in nats)."""
     with working("Certifying the promises"):
         return [(group, draft, check_floor(draft)) for group, draft in drafts]
 
 
 def print_groups(drafts: list[tuple[SurveyGroup, Draft]], out: Path) -> None:
-    """Print the number of people invited in each group, and name the smallest, before anybody is invited."""
+    """Print for each group how many people are invited and its widest interval, and name the smallest group.
+
+    Parameters
+    ----------
+    drafts : list of (SurveyGroup, Draft)
+        The groups, and the draft of each.
+    out : Path
+        The folder that was written, which is named at the end.
+    """
     from shuffledp.collection.estimates import width_of
     from shuffledp.report.wording import plus_minus
 
@@ -336,7 +364,7 @@ def checked_tasks(own: Path, posted: Path) -> list[tuple[Group, PostedTask]]:
 
 
 def beside(path: Path, group: Group) -> Path:
-    """Return the name of a group's own file: ``codes.csv`` is ``codes-01-kitchen.csv``."""
+    """Return the path of one group's own file beside ``path``: for ``codes.csv`` it is ``codes-01-kitchen.csv``."""
     return path.with_name(f"{path.stem}-{group.file}{path.suffix}")
 
 
@@ -349,7 +377,21 @@ ONE_EACH = (
 def run_open_groups(
     folder: Path, keys: Path, out: Path | None, report: Path | None, entered: Entered, *, as_json: bool
 ) -> None:
-    """Open every batch of a folder, write a release for each, and print the groups side by side."""
+    """Open every batch of a folder, write a release for each, and print the groups side by side.
+
+    Parameters
+    ----------
+    folder, keys : Path
+        Folder of the batches, and folder of the groups' keys.
+    out : Path or None
+        Folder for the releases; None: that of the batches.
+    report : Path or None
+        HTML page to write.
+    entered : Entered
+        The ledger options; a ledger is refused, since it enters one batch at a time.
+    as_json : bool
+        Whether to print JSON.
+    """
     if entered.ledger is not None:
         raise InvalidInput("a ledger enters one batch at a time: open each group's batch by itself with --ledger")
     if not keys.is_dir():

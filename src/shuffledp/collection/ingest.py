@@ -262,7 +262,10 @@ class Room:
         self.held = 0
 
     def take(self, size: int, *, single: bool) -> bool:
-        """Reserve bytes that have arrived; return False, and reserve nothing, if there is no room for them."""
+        """Reserve memory for ``size`` bytes that have arrived; return False, and reserve nothing, if there is no room.
+
+        A request with a ``single`` report may use the part that is kept for such requests.
+        """
         if self.held + size > self._most - (0 if single else self._kept):
             return False
         self.held += size

@@ -180,7 +180,19 @@ def _between(
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A question with one column of choices, and its estimated shares."""
+    """A question with one column of choices, and its estimated shares.
+
+    Parameters
+    ----------
+    question : Question
+        The question.
+    known : Slopes
+        Slope p - q of each level.
+    counts : tuple of int
+        Number of people at each level whose reports were used.
+    shares : CountEstimate
+        The estimated shares of the choices, or of a table's cells row by row.
+    """
 
     question: Question
     known: Slopes
@@ -198,7 +210,15 @@ class Cells:
         return sum(count * slope for count, slope in self.people)
 
     def own_variance(self, values: Sequence[float]) -> float:
-        """Return the variance of the estimated sum_j v_j f_j from people: their noise, and the assignment of levels."""
+        """Return the variance of the estimated sum_j v_j f_j that people's reports cause, f_j the share of cell j.
+
+        It has two parts: the randomizers' noise, and the random assignment of levels to people.
+
+        Parameters
+        ----------
+        values : sequence of float
+            The v_j, one for each cell.
+        """
         v, n, total = np.array(values, dtype=np.float64), sum(self.counts), self.total
         likely = project_to_simplex(self.shares.value)
         noise = 0.0
@@ -219,7 +239,13 @@ class Cells:
         return dummies_along(self.question.family, self.question.dummies, (1,) + (0,) * (k - 1))
 
     def along(self, values: Sequence[float]) -> SpreadEstimate:
-        """Return an estimate of sum_j v_j f_j, for the values v of the cells."""
+        """Return an estimate of sum_j v_j f_j, f_j the share of cell j, with its standard error.
+
+        Parameters
+        ----------
+        values : sequence of float
+            The v_j, one for each cell.
+        """
         order = sorted(set(values))
         whole = dict(zip(order, whole_values(tuple(order)), strict=True))
         unit = float(Fraction(repr(order[1])) - Fraction(repr(order[0]))) / whole[order[1]]
@@ -236,7 +262,7 @@ class Cells:
         )
 
     def differences(self) -> tuple[tuple[int, int, Estimate], ...]:
-        """Return the differences of every two of a few choices."""
+        """Return (i, j, estimate of share i minus share j) for every two choices; empty for two choices or too many."""
         k = len(self.question.choices)
         if not 2 < k <= MOST_COMPARED:
             return ()
@@ -259,7 +285,10 @@ class Cells:
         return More(present=present, least=max(high - law.mean(0.0), 0.0) / law.slope * law.n)
 
     def table(self, seed: int) -> More:
-        """Return the estimated margins of a table and a test of their independence."""
+        """Return the estimated margins of a table, and a test of their independence.
+
+        ``seed`` determines the tables that the test simulates.
+        """
         shape = (len(self.question.rows), len(self.question.columns))
         counts = self.shares.counts.reshape(shape)
         rows, columns = (self._margin(counts.sum(axis=axis), shape[axis]) for axis in (1, 0))
@@ -359,7 +388,17 @@ class Cells:
 
 
 def distance(shares: FloatArray, spread: FloatArray, whole: float = 1.0) -> float:
-    """Return the distance of a table from independence, in units of a cell's variance; its shares sum to `whole`."""
+    """Return the distance of a table from independence: squared differences, each over its variance, summed.
+
+    Parameters
+    ----------
+    shares : ndarray, shape (rows, columns)
+        The shares of the cells, with sum `whole`.
+    spread : ndarray, shape (rows, columns)
+        Variance of each cell.
+    whole : float
+        Sum of the shares; default 1.
+    """
     apart = shares - np.outer(shares.sum(axis=1), shares.sum(axis=0)) / whole
     return float((apart**2 / spread).sum())
 

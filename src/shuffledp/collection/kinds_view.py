@@ -187,7 +187,15 @@ def _number(estimate: Estimate, many: int = 1) -> dict[str, Any]:
 
 
 def together_of(estimate: Estimate, many: int) -> Any:
-    """Return both ends of an interval that holds together with those of as many comparisons as there are."""
+    """Return both ends of an interval that holds together with those of the other comparisons.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        The estimate.
+    many : int
+        Number of all comparisons. Each interval misses with a ``many``-th of the error probability.
+    """
     return estimate.confidence_interval(1.0 - (1.0 - CONFIDENCE) / many)
 
 
@@ -223,7 +231,7 @@ def _margin(texts: tuple[Text, ...], estimate: Estimate) -> list[str]:
 
 
 def excludes_zero(estimate: Estimate, many: int) -> bool:
-    """Tell whether a difference is sure, among so many comparisons."""
+    """Return whether 0 lies outside the interval of a difference that holds together with ``many`` - 1 others."""
     low, high = together_of(estimate, many)
     return float(low) > 0.0 or float(high) < 0.0
 

@@ -436,14 +436,24 @@ def cell_variance_of(family: Family, dummies: Dummies) -> float:
 
 
 def draw_column(family: Family, dummies: Dummies, below: Below) -> NDArray[np.int64]:
-    """Return a random number of dummies for every cell of one column; see `cell_law_of`."""
+    """Return a random number of dummies for every cell of one column, shape (cells,).
+
+    Parameters
+    ----------
+    family : Family
+        The column's randomizer.
+    dummies : Dummies
+        The column's dummies, of law "normal" or "ball".
+    below : callable
+        Function of a whole number m that returns a uniformly random whole number below m.
+    """
     if dummies.law == "normal":
         return cells_of(family, dummies).draw(below)
     return single_ball(family, dummies).draw(below)[0]
 
 
 def cells_of(family: Family, dummies: Dummies) -> StatedCells:
-    """Return the normal dummies of one column as a law."""
+    """Return the law of the normal dummies of one column: the weights of a cell, given the fixed total."""
     return _cells(family.records, dummies.draw)
 
 
@@ -453,7 +463,7 @@ def _cells(answers: int, side: tuple[int, ...]) -> StatedCells:
 
 
 def single_ball(family: Family, dummies: Dummies) -> BallDummies:
-    """Return the law of one column's dummies alone: the same weights of the radii, with a ball of its own."""
+    """Return the law of one column's dummies alone: radii with the task's weights, and the ball of this column."""
     return _ball((column_of(family),), dummies.draw, (dummies.count // family.cells,))
 
 

@@ -154,7 +154,15 @@ def _people_for(draft: Draft, place: int, mix: Sequence[int], wanted: float) -> 
 
 
 def least_number(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """Return about the smallest whole number for which a condition holds; it holds at `high`."""
+    """Return about the smallest whole number from ``low`` to ``high`` for which a condition holds.
+
+    Parameters
+    ----------
+    holds : callable
+        The condition; it holds at ``high``.
+    low, high : int
+        Ends of the search.
+    """
     while high - low > max(1, high // 200):
         middle = (low + high) // 2 if low else math.isqrt(high)
         low, high = (low, middle) if holds(middle) else (middle, high)

@@ -218,7 +218,10 @@ MOST_SHIFT = 0.1
 
 
 def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
-    """Write draft and key (for a survey with groups, of each group), and print promises and costs."""
+    """Write draft and key (for a survey with groups, of each group), and print promises and costs.
+
+    Parameters are the options of ``shuffledp task draft``.
+    """
     stated = survey_groups(read_bytes(survey, "the survey", LONGEST_SURVEY))
     if stated:
         _draft_groups(read_bytes(survey, "the survey", LONGEST_SURVEY), stated, out, as_json=as_json)
@@ -267,7 +270,7 @@ def _draft_groups(data: bytes, stated: tuple[SurveyGroup, ...], out: Path, *, as
 def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shift: bool, yes: bool) -> None:
     """Certify and sign a draft, or each draft of a folder, and put it into the store.
 
-    Very many dummies need consent.
+    If very many dummies are needed, it asks for consent first. Parameters are the options of ``shuffledp task post``.
     """
     if draft_file.is_dir():
         if out is not None:
@@ -304,7 +307,10 @@ def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shi
 
 
 def run_link(draft_file: Path, posted: Path, server: str, page: str | None) -> None:
-    """Print the link to a task after checking that its draft is the organizer's; for two folders, each group's link."""
+    """Print the link to a task after checking that its draft is the organizer's; for two folders, each group's link.
+
+    Parameters are the options of ``shuffledp task link``.
+    """
     if draft_file.is_dir() or posted.is_dir():
         for group, task in checked_tasks(draft_file, posted):
             task.check_keys()
@@ -346,7 +352,10 @@ def run_codes(
     short: bool = False,
     whose: str = "",
 ) -> None:
-    """Draw codes, write links and letters, and put the hashes into the store; for a folder, for each group."""
+    """Draw codes, write links and letters, and put the hashes into the store; for a folder, for each group.
+
+    Parameters are the options of ``shuffledp task codes``.
+    """
     from shuffledp.collection.serve import opened
 
     if posted.is_dir():
@@ -386,7 +395,10 @@ def run_codes(
 
 
 def run_letter(kind: Kind, language: str, out: Path) -> None:
-    """Write the default letter to a file, to be edited."""
+    """Write the default letter to a file, to be edited.
+
+    Parameters are the options of ``shuffledp task letter``.
+    """
     write_bytes(out, template_of(kind, language).encode("utf-8"), fresh=True)
     console().print(
         f"Written: {plain(str(out))}. Edit it, and name it with --template; it may name "
@@ -397,7 +409,10 @@ def run_letter(kind: Kind, language: str, out: Path) -> None:
 
 
 def run_remind(posted: Path, links: Path, letters: Path, language: str | None, template: Path | None) -> None:
-    """Write a reminder for every code, used or not; for a folder, for each group."""
+    """Write a reminder for every code, used or not; for a folder, for each group.
+
+    Parameters are the options of ``shuffledp task remind``.
+    """
     if posted.is_dir():
         groups = Groups.read(posted)
         for group in groups.groups:

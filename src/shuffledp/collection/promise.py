@@ -370,7 +370,7 @@ def reports_of(draft: Draft) -> int:
 
 
 def law_of(dummies: Dummies) -> Uniform | OnesLaw:
-    """Return a task's dummies of version 1 as a class of `shuffledp.dummies`."""
+    """Return the dummies of a task of version 1 as an object of `shuffledp.dummies`."""
     return Uniform(dummies.count) if dummies.law == "uniform" else OnesLaw(dummies.draw)
 
 

@@ -99,7 +99,15 @@ def trial_of(path: Path, identity: bytes) -> Trial:
 
 
 def run_preview(path: Path, port: int) -> None:
-    """Serve the survey page of a trial until Ctrl-C is pressed."""
+    """Serve the survey page of a trial, on this machine alone, until Ctrl-C is pressed.
+
+    Parameters
+    ----------
+    path : Path
+        The survey.
+    port : int
+        Port of the server.
+    """
     from shuffledp.collection.server import serve
 
     with tempfile.TemporaryDirectory(prefix="shuffledp-preview-") as name:
@@ -122,7 +130,10 @@ def run_preview(path: Path, port: int) -> None:
 
 
 def run_rehearse(path: Path, people: int | None, report: Path | None) -> None:
-    """Let made-up people answer a trial, close and open it, and print the estimates beside the true values."""
+    """Let made-up people answer a trial, close and open it, and print the estimates beside the true values.
+
+    Parameters are the options of ``shuffledp task rehearse``.
+    """
     from shuffledp.collection.release_page import release_page
 
     with reserved(report, "--report") as page:

@@ -135,7 +135,7 @@ def identity_of(private: bytes) -> bytes:
 
 
 def sign(private: bytes, message: bytes) -> bytes:
-    """Return the signature of a message, 64 bytes."""
+    """Return the signature, 64 bytes, of a message under a private key from `new_identity`."""
     return Ed25519PrivateKey.from_private_bytes(private).sign(message)
 
 

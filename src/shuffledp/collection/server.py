@@ -50,7 +50,7 @@ BUSY_SECONDS = 5
 
 @dataclass(frozen=True)
 class Reply:
-    """A response: status, body, and headers besides those of every response."""
+    """A response: status, body, content type (`kind`), and headers besides those of every response."""
 
     status: int
     body: bytes
@@ -378,7 +378,7 @@ BACKLOG = 1024
 
 
 class Settings(uvicorn.Config):
-    """The settings of uvicorn, with the connections that owe us bytes, the longest waiting first."""
+    """The settings of uvicorn, and the connections from which bytes are awaited, the longest waiting first."""
 
     most_connections: int
     unfinished: dict[PatientProtocol, None]

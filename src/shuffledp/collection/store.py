@@ -181,15 +181,15 @@ def marks_of(store: Path, name: str) -> tuple[Path, Path]:
 
 
 def found_mark(store: Path, name: str, state: str) -> Path | None:
-    """Return the file that marks a task as ended, contrary to the store; None if there is none.
+    """Return the file that marks a task as ended although the store says otherwise; None if there is none.
 
     Parameters
     ----------
     store, name
         As for `marks_of`.
     state : str
-        State in the store: an ``"open"`` task has no mark and no batch, and one that is ``"closing"`` was not
-        destroyed or deleted. Any other state contradicts no mark.
+        State in the store: an ``"open"`` task has no mark and no batch, and one that is ``"closing"`` was not destroyed
+        or deleted. Any other state contradicts no mark.
     """
     marks = [place for place in marks_of(store, name) if place.exists()]
     if state == "closing":
@@ -289,7 +289,10 @@ class Watch:
 
 
 def is_trusted(now: int, tick: int) -> bool:
-    """Return whether timers may act: the clock is at the last tick or at most a day after it."""
+    """Return whether timers may act at the time ``now``: at the last tick or at most a day after it.
+
+    Both are seconds since 1970; the tick is the last time that a task has stored.
+    """
     return 0 <= now - tick <= DAY
 
 

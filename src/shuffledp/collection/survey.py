@@ -520,7 +520,15 @@ def _fitted(questions: list[dict[str, Any]], levels: list[dict[str, Any]], versi
 
 
 def best_bits(question: dict[str, Any], levels: list[dict[str, Any]]) -> int:
-    """Return the B of ``bits:B`` with the least noise for the planned people, at most the number of steps."""
+    """Return the B of ``bits:B`` with the least noise for the planned people, at most the number of steps.
+
+    Parameters
+    ----------
+    question : dict
+        A number's question in the survey, with low, high and step.
+    levels : list of dict
+        The levels, each with epsilon0 and planned.
+    """
     steps = (question["high"] - question["low"]) / question["step"] if question["step"] else 1.0
     most = int(min(max(steps, 1.0), MOST_BITS)) if math.isfinite(steps) else 1
     budgets = [Fields(level, "the survey, levels").number("epsilon0", 1e-3, LARGEST_EPSILON0) for level in levels]

@@ -115,7 +115,15 @@ def modules() -> Mapping[str, str]:
 
 
 def in_scope(name: str, source: str) -> str:
-    """Return a module as a function that runs at once and returns the module's exports."""
+    """Return a JavaScript module as a function that runs at once and stores its exports as ``modules.NAME``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the module.
+    source : str
+        Its source; imports become look-ups in ``modules``.
+    """
     exported = [match[2] for match in _EXPORT.finditer(source)]
     body = _EXPORT.sub(r"\1 \2", _IMPORT.sub(r"const { \1 } = modules.\2;", source))
     if re.search(r"^(import|export)\b", body, re.MULTILINE):
@@ -151,7 +159,10 @@ def _policy(server: str) -> str:
 
 
 def hash_of(text: str) -> str:
-    """Return the policy source, with its SHA-256, that lets one inline script or style run."""
+    """Return the expression by which a Content-Security-Policy allows one inline script or style: its SHA-256.
+
+    ``text`` is the content of the script or style.
+    """
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -92,7 +92,7 @@ def fit_margins(draft: Draft, margins: Margins) -> Fit:
 
 
 def places_of(question: Question) -> NDArray[np.int64]:
-    """Return the indices of row and column of each cell of a table, shape (2, cells)."""
+    """Return row index and column index of each cell of a two-way table, row by row, shape (2, cells)."""
     return np.indices((len(question.rows), len(question.columns))).reshape(2, -1)
 
 

@@ -207,7 +207,7 @@ class Sent:
 
 
 def repeated(sent: Sent | None, context: Context, server_round: int) -> ArrayRecord | None:
-    """Return the message that this client already sent in this round; None if it sent none.
+    """Return the message that this client already sent in the round ``server_round``; None if it sent none.
 
     Sending the same bytes again costs no privacy.
     """

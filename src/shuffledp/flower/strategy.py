@@ -171,7 +171,10 @@ class ShuffledStrategy(Strategy):
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Return the messages that ask clients for updates; none if one more round like the last exceeds the limits."""
+        """Return the messages that ask clients for updates; see `flwr.serverapp.strategy.Strategy.configure_train`.
+
+        There are none if one more round like the last would exceed the limits.
+        """
         self._begin(arrays)
         if not self.stopped and self._last is not None and not self._affordable(self._last):
             self._stop()
@@ -192,7 +195,15 @@ class ShuffledStrategy(Strategy):
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Return the wrapped strategy's model and metrics for the released round; nothing if it is not released."""
+        """Return the wrapped strategy's model and metrics for the released round; (None, None) if it is not released.
+
+        Parameters
+        ----------
+        server_round : int
+            Number of the round.
+        replies : iterable of Message
+            Replies of the clients.
+        """
         training = self._training
         if training is None:
             raise InvalidInput("aggregate_train needs configure_train before it")

@@ -302,7 +302,19 @@ class TrainingAccountant:
         self.spent[key] = self.spent.get(key, 0) + rounds
 
     def epsilon_after(self, messages: Sequence[int], delta: float, rounds: int = 1, *, enough: float = 0.0) -> float:
-        """Return the largest epsilon, in nats, after further rounds with these messages; nothing is recorded."""
+        """Return the largest certified epsilon, in nats, over all tiers after further rounds; nothing is recorded.
+
+        Parameters
+        ----------
+        messages : sequence of int, one per tier
+            Messages of each tier in one of these rounds.
+        delta : float
+            Central delta, in (0, 1).
+        rounds : int
+            Number of further rounds.
+        enough : float
+            Epsilon at which the search for smaller bounds of a tier stops.
+        """
         ahead = replace(self, spent=dict(self.spent))  # it shares the profiles
         ahead.spend(messages, rounds)
         return ahead.epsilon(delta, enough=enough)
@@ -310,7 +322,8 @@ class TrainingAccountant:
     def guess_after(self, messages: Sequence[int], delta: float, rounds: int) -> float:
         """Return the epsilon of the tier with the least noise after further rounds; an estimate, not a bound.
 
-        That tier is usually the worst one, so the value is mostly that of `epsilon_after`, and faster.
+        That tier is usually the worst one, so the value is mostly that of `epsilon_after`, and faster. Parameters are
+        as there.
         """
         ahead = replace(self, spent=dict(self.spent))
         ahead.spend(messages, rounds)

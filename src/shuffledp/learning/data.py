@@ -27,7 +27,10 @@ HOLDOUT = 0.2
 
 @dataclass(frozen=True)
 class Asked:
-    """Options of ``shuffledp train`` that name the data: source, columns, clients and budgets, as typed."""
+    """Options of ``shuffledp train``, as typed, that name the data: source, columns, clients and budgets.
+
+    Each field has the name of its option, and None means that the option was left out.
+    """
 
     source: str
     label: str | None

@@ -27,6 +27,19 @@ def by_chunks(
 ) -> NDArray[F]:
     """Compute the features of square pictures into the array ``out``, ``chunk`` pictures at a time.
 
+    Parameters
+    ----------
+    rows : ndarray, shape (n, side * side)
+        The pictures, one per row.
+    side : int
+        Points along a side.
+    out : ndarray, first axis n
+        Where the features are written; it is returned.
+    features : callable
+        Function of pictures, shape (m, side, side), that returns their features.
+    chunk : int
+        Number of pictures at a time.
+
     Raises
     ------
     InvalidInput
@@ -513,7 +526,14 @@ class Map(Protocol):
 class Scaled:
     """Columns clipped to ranges and brought to [0, 1]; a column without a range stays as it is.
 
-    A missing entry counts as `missing_as`, before it is clipped; None: it is refused by `rows`.
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the columns.
+    low, high : ndarray, shape (columns,)
+        Ranges of the columns; infinite ends: no range.
+    missing_as : float or None
+        What a missing entry counts as, before it is clipped; None: `rows` refuses it.
     """
 
     names: tuple[str, ...]

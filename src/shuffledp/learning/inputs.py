@@ -172,7 +172,14 @@ def checked_labels(y: ArrayLike, examples: int, classes: int | None) -> tuple[ND
 def per_client(value: object, clients: Clients, what: str) -> FloatArray:
     """Return one number per client, shape (clients,), from one for all, an array, or a mapping by client.
 
-    An array holds one number for each client in ascending order of clients.
+    Parameters
+    ----------
+    value : float, array_like or mapping
+        The numbers. An array holds one for each client, in ascending order of clients.
+    clients : Clients
+        The clients.
+    what : str
+        Name of the numbers, for messages.
 
     Raises
     ------
@@ -205,14 +212,17 @@ def per_client(value: object, clients: Clients, what: str) -> FloatArray:
 
 
 def whole_number(name: str, value: object, low: int) -> int:
-    """Return ``value`` as a whole number of at least ``low``, or raise InvalidInput."""
+    """Return ``value`` as a whole number of at least ``low``, or raise InvalidInput; ``name`` is for the message."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
         raise InvalidInput(f"{name} must be a whole number of at least {low}; got {shown(value)}")
     return int(value)
 
 
 def number_within(name: str, value: object, low: float, high: float, *, below: bool = False) -> float:
-    """Return ``value`` as a number in [low, high], or [low, high) if ``below``, or raise InvalidInput."""
+    """Return ``value`` as a number in [low, high], or [low, high) if ``below``.
+
+    It raises InvalidInput for any other value; ``name`` is for the message.
+    """
     try:
         found = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -223,7 +233,7 @@ def number_within(name: str, value: object, low: float, high: float, *, below: b
 
 
 def one_of(name: str, value: object, allowed: Sequence[str]) -> str:
-    """Return ``value`` if it is one of the allowed words, or raise InvalidInput."""
+    """Return ``value`` if it is one of the allowed words, or raise InvalidInput; ``name`` is for the message."""
     if not isinstance(value, str) or value not in allowed:
         raise InvalidInput(f"{name} must be one of {', '.join(allowed)}; got {shown(value)}")
     return value

@@ -447,7 +447,10 @@ _NOT_INHERITED = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Keeper(Protocol):
-    """Interface of a record of each run's last turn, so that two processes cannot continue the same checkpoint."""
+    """Interface of a record of each run's last turn, so that two processes cannot continue the same checkpoint.
+
+    A turn is a state of a run from which it may be continued once; see `shuffledp.ledger.store.Turn`.
+    """
 
     def kept(self, training: str, /) -> str | None:
         """Return the name of the last turn recorded for the run ``training``; None if the run is unknown."""

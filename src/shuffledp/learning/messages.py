@@ -167,7 +167,7 @@ def shortened(vector: FloatArray, bound: float, order: int) -> FloatArray:
 
 
 def refuse_clipped_average(bound: float) -> NoReturn:
-    """Raise the error that clipping an average does not bound the influence of a single example.
+    """Raise the error that clipping an average to ``bound`` does not bound the influence of a single example.
 
     Raises
     ------
@@ -206,7 +206,15 @@ class Mechanism(Protocol):
         ...
 
     def drawn_scale(self, sensitivity: FloatArray, multiple: FloatArray) -> FloatArray:
-        """Return the scale of the drawn noise, in grid steps, for a sensitivity in grid steps."""
+        """Return the scale of the drawn noise, in grid steps.
+
+        Parameters
+        ----------
+        sensitivity : ndarray
+            Sensitivity of a message, in grid steps.
+        multiple : ndarray
+            Noise scale in units of the sensitivity, from `multiples`.
+        """
         ...
 
     def counted_scale(self, drawn: FloatArray) -> FloatArray:
@@ -240,13 +248,17 @@ class GaussianMechanism:
         return np.where(budgets > 0.0, law.scale(budgets, deltas), math.inf)
 
     def drawn_scale(self, sensitivity: FloatArray, multiple: FloatArray) -> FloatArray:
-        """Return the standard deviation to draw, in grid steps: the inverse of `counted_scale`, rounded up."""
+        """Return the standard deviation to draw, in grid steps; see `Mechanism.drawn_scale`.
+
+        It is the inverse of `counted_scale`, rounded up.
+        """
         return np.maximum(round_up(np.hypot(sensitivity * multiple, _SMOOTHING), 16), SMALLEST_DRAWN)
 
     def counted_scale(self, drawn: FloatArray) -> FloatArray:
-        """Return the standard deviation that accounting relies on, sqrt(drawn^2 - 9), rounded down, in grid steps.
+        """Return the standard deviation that accounting may use for noise drawn with standard deviation ``drawn``.
 
-        The difference covers the discrete law's distance from a Gaussian one (`UNEVENNESS`).
+        It is sqrt(drawn^2 - 9), rounded down; both are in grid steps. The difference covers the discrete law's distance
+        from a Gaussian one (`UNEVENNESS`).
         """
         return round_down(np.sqrt((drawn - _SMOOTHING) * (drawn + _SMOOTHING)), 8)
 
@@ -288,11 +300,14 @@ class LaplaceMechanism:
         return 1
 
     def multiples(self, epsilon0: ArrayLike, delta0: ArrayLike) -> FloatArray:
-        """Return the Laplace scale in units of the sensitivity, 1/epsilon0, rounded up."""
+        """Return the Laplace scale in units of the sensitivity, 1/epsilon0, rounded up; delta0 is not used."""
         return Laplace(0.0, 1.0).scale(epsilon0, delta0)
 
     def drawn_scale(self, sensitivity: FloatArray, multiple: FloatArray) -> FloatArray:
-        """Return the Laplace scale to draw, in grid steps: sensitivity times multiple, rounded up."""
+        """Return the Laplace scale to draw, in grid steps: sensitivity times multiple, rounded up.
+
+        See `Mechanism.drawn_scale`.
+        """
         return round_up(sensitivity * multiple, 8)
 
     def counted_scale(self, drawn: FloatArray) -> FloatArray:

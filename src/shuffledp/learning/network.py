@@ -124,11 +124,19 @@ class Network:
         return weights
 
     def scores(self, weights: FloatArray, features: FloatArray) -> FloatArray:
-        """Return the last layer's output (class scores before softmax) for each row, shape (n, classes)."""
+        """Return the last layer's output (class scores before softmax) for each row, shape (n, classes).
+
+        Parameters
+        ----------
+        weights : ndarray, shape (size,)
+            All weights of the network.
+        features : ndarray, shape (n, features)
+            One row of inputs per example.
+        """
         return self._forward(weights, features)[1]
 
     def probabilities(self, weights: FloatArray, features: FloatArray) -> FloatArray:
-        """Return the softmax of the scores, shape (n, classes); rows add up to 1."""
+        """Return the softmax of the scores, shape (n, classes); rows add up to 1. Arguments are as for `scores`."""
         chances = np.exp(_shifted(self.scores(weights, features)))
         return chances / chances.sum(axis=1, keepdims=True)
 

@@ -58,7 +58,13 @@ class SendPlan:
     tier_of: NDArray[np.int64]
 
     def messages(self, present: NDArray[np.int64]) -> list[int]:
-        """Return the number of messages of each tier if these clients send one message each."""
+        """Return the number of messages of each tier, in the order of `tiers`, if each client of ``present`` sends one.
+
+        Parameters
+        ----------
+        present : ndarray of int64
+            Indices of the clients that send.
+        """
         return np.bincount(self.tier_of[present], minlength=len(self.tiers)).tolist()
 
 
@@ -154,13 +160,29 @@ class Clientele:
     random: Randomness
 
     def gradient(self, client: int, weights: FloatArray) -> FloatArray:
-        """Return the clipped average gradient of one client at these model weights, shape (size,)."""
+        """Return the clipped average gradient of one client at these model weights, shape (size,).
+
+        Parameters
+        ----------
+        client : int
+            Index of the client.
+        weights : ndarray, shape (size,)
+            Weights of the model.
+        """
         rows = self.clients.examples(client)
         features = self.features[rows].astype(np.float64, copy=False)
         return self.clipping.message(self.network, weights, features, self.labels[rows])
 
     def total(self, clients: NDArray[np.int64], weights: FloatArray) -> FloatArray:
-        """Return the sum over these clients of server weight times message, in grid steps, shape (size,)."""
+        """Return the weighted sum of several clients' messages, in grid steps, shape (size,).
+
+        Parameters
+        ----------
+        clients : ndarray of int64
+            Indices of the clients. The factor of each in the sum is the plan's server weight.
+        weights : ndarray, shape (size,)
+            Weights of the model at which gradients are taken.
+        """
         raise NotImplementedError
 
 
@@ -192,16 +214,34 @@ class Sender(Clientele):
         return self.with_noise(self.gradient(client, weights), own, self.noise(own))
 
     def noise(self, law: int) -> NDArray[np.int64]:
-        """Return the noise of one message of client ``law``, in grid steps, shape (size,)."""
+        """Return the noise of one message, in grid steps, shape (size,); ``law`` is the client whose scale is used."""
         return self.mechanism.draw(float(self.plan.scales[law]), self.network.size, self.random)
 
     def with_noise(self, gradient: FloatArray, law: int, noise: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the clipped gradient on the grid plus the noise; the noise array is overwritten."""
+        """Return one message in grid steps, shape (size,): the clipped gradient on the grid plus the noise.
+
+        Parameters
+        ----------
+        gradient : ndarray, shape (size,)
+            The clipped gradient.
+        law : int
+            Index of the client whose gain is used.
+        noise : ndarray of int64, shape (size,)
+            The noise, in grid steps; this array is overwritten and returned.
+        """
         noise += np.rint(gradient * (self.plan.gains[law] / self.plan.grid)).astype(np.int64)
         return noise
 
     def messages(self, clients: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
-        """Return the noisy messages of several clients, in grid steps, shape (clients, size)."""
+        """Return the noisy messages of several clients, in grid steps, shape (clients, size).
+
+        Parameters
+        ----------
+        clients : ndarray of int64
+            Indices of the clients.
+        weights : ndarray, shape (size,)
+            Weights of the model.
+        """
         whole = self.rounded(clients, weights)
         scales, of_client = np.unique(self.plan.scales[clients], return_inverse=True)
         for which, scale in enumerate(scales.tolist()):
@@ -211,7 +251,7 @@ class Sender(Clientele):
         return whole
 
     def total(self, clients: NDArray[np.int64], weights: FloatArray) -> FloatArray:
-        """Return the sum over these clients of server weight times message, in grid steps, shape (size,)."""
+        """Return the weighted sum of several clients' messages, in grid steps, shape (size,); see `Clientele.total`."""
         total, noise = np.zeros(self.network.size), self.noise_of_sum(clients)
         for start in range(0, clients.size, self.at_once):
             some = clients[start : start + self.at_once]
@@ -220,7 +260,7 @@ class Sender(Clientele):
         return total if noise is None else total + self.plan.weights[clients[0]] * noise
 
     def rounded(self, clients: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
-        """Return several clients' messages before noise, in grid steps, shape (clients, size)."""
+        """Return several clients' messages before noise, in grid steps, shape (clients, size); see `messages`."""
         factors = self.plan.gains[clients] / self.plan.grid
         if (self.clients.sizes[clients] > 1).any():
             sent = np.stack([self.gradient(int(client), weights) for client in clients])
@@ -231,10 +271,15 @@ class Sender(Clientele):
         return np.rint(self.network.each_gradient(passed, factors)).astype(np.int64)
 
     def noise_of_sum(self, clients: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Return one draw of the sum of these clients' noise; None if the sum has not the law of a single draw.
+        """Return one draw of the sum of these clients' noise; None if no single draw has the distribution of the sum.
 
-        The sum of discrete normal noises is discrete normal noise (`noise.UNEVENNESS`). Whoever only adds messages up
-        need not draw each.
+        The sum of discrete normal noises is discrete normal noise (`noise.UNEVENNESS`), so whoever only adds messages
+        up need not draw each of them.
+
+        Parameters
+        ----------
+        clients : ndarray of int64
+            Indices of the clients.
         """
         # summed without a rounding that grows with the clients: `counted_scale` leaves room for a few, not for many
         scale = math.sqrt(math.fsum(np.square(self.plan.scales[clients])))
@@ -350,6 +395,19 @@ def all_at_once(
     """Run one round seen as "reports", "levels" or "sum": all messages are computed at one model.
 
     The messages are shuffled, and the model moves one step against their weighted mean.
+
+    Parameters
+    ----------
+    clientele : Clientele
+        The clients.
+    server : Server
+        The model, which is changed.
+    present : ndarray of int64
+        Indices of the clients that send a message.
+    factor : float
+        Factor of this round on the step size.
+    average : bool
+        Whether the model after this round enters the average of models.
     """
     order = present[clientele.random.permutation(present.size)]
     total = clientele.total(order, server.weights)
@@ -507,11 +565,20 @@ def _added(bits: NDArray[np.int64], weights: FloatArray, z: NDArray[np.float32])
 class Sketcher(Clientele):
     """Clients that send a public seed and one private bit each.
 
-    In the plan, gains are the factor keep of (S), the grid is C/c, and the tiers hold the budgets.
+    In the plan, `gains` are keep = (e^epsilon0 - 1)/(e^epsilon0 + 1), `grid` is C/c with the clipping bound C and c =
+    sqrt(2/pi), and `tiers` hold the budgets: the bit times the signs has mean keep c gradient/C.
     """
 
     def total(self, clients: NDArray[np.int64], weights: FloatArray) -> FloatArray:
-        """Return the sum over these clients of server weight times bit times signs, shape (size,)."""
+        """Return the weighted sum over clients of each one's private bit times its vector of signs, shape (size,).
+
+        Parameters
+        ----------
+        clients : ndarray of int64
+            Indices of the clients that take part.
+        weights : ndarray, shape (size,)
+            Weights of the model. The factor of each client in the sum is the plan's server weight.
+        """
         total, at_once = np.zeros(self.network.size), max(1, _SIGNS_AT_ONCE // self.network.size)
         for start in range(0, clients.size, at_once):
             some = clients[start : start + at_once]
@@ -520,7 +587,17 @@ class Sketcher(Clientele):
         return total
 
     def bits(self, clients: NDArray[np.int64], weights: FloatArray, z: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return the private bits that these clients send for the signs ``z``, shape (clients,)."""
+        """Return the private bits that clients send, shape (clients,).
+
+        Parameters
+        ----------
+        clients : ndarray of int64
+            Indices of the clients.
+        weights : ndarray, shape (size,)
+            Weights of the model.
+        z : ndarray of float32, shape (clients, size)
+            Each client's signs, -1 or 1.
+        """
         inner, norms = self._projected(clients, weights, z)
         budgets = np.array([tier.epsilon0 for tier in self.plan.tiers])[self.plan.tier_of[clients]]
         return randomized_bits(inner, norms / self.clipping.bound, budgets, self.random)

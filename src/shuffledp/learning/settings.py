@@ -187,9 +187,10 @@ class Settings:
 def prepared(
     rows: NDArray[np.generic], features: Features | None, projection: Projection | None
 ) -> NDArray[np.generic]:
-    """Return the network's inputs: rows after the fixed feature map and the projection, if given.
+    """Return the network's inputs, shape (n, inputs): rows after the fixed feature map and the projection, if given.
 
-    A record that the map cannot turn into finite numbers passes, without a word: it contributes zero.
+    A record that the map cannot turn into finite numbers is not refused: its gradient is zero, so it contributes
+    nothing.
     """
     with np.errstate(all="ignore"):
         out = rows if features is None else checked_features(features(rows), private=True)
@@ -223,7 +224,19 @@ def probed(rows: NDArray[np.generic], features: Features | None, projection: Pro
 def public_components(s: Settings, rows: NDArray[np.generic], notes: list[str]) -> Projection | None:
     """Return principal components fitted to public data, and note it; None if the settings ask for none.
 
-    Private data are refused with InvalidInput.
+    Parameters
+    ----------
+    s : Settings
+        Settings of the run; they say which data are public.
+    rows : ndarray, shape (n, inputs)
+        Features of the training data, used only if the settings declare them public.
+    notes : list of str
+        A sentence on the components is appended.
+
+    Raises
+    ------
+    InvalidInput
+        If the data are not declared public.
     """
     if s.pca is None:
         return None
@@ -240,7 +253,15 @@ def public_components(s: Settings, rows: NDArray[np.generic], notes: list[str]) 
 
 
 def assumptions(s: Settings, read_classes: bool) -> list[str]:
-    """Return the assumptions of the guarantee, apart from the number of rounds, one sentence each."""
+    """Return the assumptions of the guarantee, apart from the number of rounds, one sentence each.
+
+    Parameters
+    ----------
+    s : Settings
+        Settings of the run.
+    read_classes : bool
+        Whether the number of classes was read off the labels.
+    """
     notes = [
         "budgets, and who takes part in which round, are public and do not depend on the records",
         "a contribution that is not finite becomes zero, so that no error and no missing message tells of a record",
@@ -269,9 +290,20 @@ def accountant_of(s: Settings, plan: SendPlan) -> TrainingAccountant:
 
 
 def plan_run(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> tuple[SendPlan, NDArray[np.int64]]:
-    """Return the message plan of all clients, and the numbers of the clients that take part.
+    """Return the message plan of all clients, and the indices of the clients that take part.
 
-    Clients take part if their budget is positive; remarks for the guarantee are added to ``notes``.
+    Clients take part if their budget is positive.
+
+    Parameters
+    ----------
+    s : Settings
+        Checked settings of the run.
+    clients : Clients
+        The clients and their examples.
+    numbers : int
+        Numbers in a message.
+    notes : list of str
+        Remarks for the guarantee are appended.
     """
     budgets, deltas = per_client(s.epsilon0, clients, "epsilon0"), s.deltas(clients)
     for name, values, top in (("epsilon0", budgets, MAX_EPSILON0), ("delta0", deltas, LARGEST_BELOW_ONE)):

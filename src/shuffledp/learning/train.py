@@ -56,7 +56,10 @@ BAR_LEVELS = 32
 
 @dataclass(frozen=True)
 class Way:
-    """Options of ``shuffledp train`` that set the training, as typed; `ShuffledSGDClassifier` defines each."""
+    """Options of ``shuffledp train``, as typed, that set the training; `ShuffledSGDClassifier` defines each.
+
+    Each field has the name of its option, and None means that the option was left out.
+    """
 
     unit: str
     seen: str
@@ -102,7 +105,10 @@ class Way:
 
 @dataclass(frozen=True)
 class Files:
-    """Options of ``shuffledp train`` that name the files for results, and how results are printed."""
+    """Options of ``shuffledp train``, as typed, that name files or say how results are printed.
+
+    Each field has the name of its option, and None means that the option was left out.
+    """
 
     model_out: Path | None
     report: Path | None

@@ -118,7 +118,17 @@ class Run:
         presence: Callable[[int], ArrayLike] | None,
         entering: Entering | None = None,
     ) -> Run:
-        """Return a run with checked settings and data and with its messages planned."""
+        """Return a run with checked settings and data and with its messages planned.
+
+        Parameters
+        ----------
+        settings : Settings
+            Settings of the run.
+        rows, y, groups, validation, presence
+            As ``X, y, groups, validation, presence`` of `ShuffledSGDClassifier.fit`.
+        entering : Entering or None
+            The ledger, and what the run is entered under.
+        """
         s, random = settings.checked(), settings.random or secure_random()
         if entering is not None and s.classes is None and random.private:
             raise InvalidInput(
@@ -165,7 +175,10 @@ class Run:
         )
 
     def train(self, *, resume: bool) -> None:
-        """Run the remaining rounds, or as many as the largest allowed epsilon permits."""
+        """Run the remaining rounds, or as many as the largest allowed epsilon permits.
+
+        ``resume`` says whether the run goes on from its checkpoint file.
+        """
         self.stopped = "all rounds are done"
         if self.settings.patience is not None and (self.validation is None or self.presence is not None):
             raise InvalidInput("`patience` needs validation data that are public, and everybody there in every round")
@@ -382,14 +395,26 @@ def _worse(tiers: Sequence[Tier], others: Any) -> tuple[Tier, ...]:
 
 
 def in_chunks(rows: NDArray[np.generic]) -> list[FloatArray]:
-    """Return the rows as double-precision arrays of a few thousand rows each."""
+    """Return the rows, shape (n, features), as a list of double-precision arrays of a few thousand rows each."""
     return [rows[at : at + _CHUNK].astype(np.float64, copy=False) for at in range(0, rows.shape[0], _CHUNK)]
 
 
 def measured(
     network: Network, weights: FloatArray, rows: NDArray[np.generic], labels: NDArray[np.int64]
 ) -> tuple[float, float]:
-    """Return the mean cross-entropy, in nats, and the share of rows predicted correctly."""
+    """Return the mean cross-entropy, in nats, and the share of rows predicted correctly.
+
+    Parameters
+    ----------
+    network : Network
+        The model.
+    weights : ndarray, shape (size,)
+        All weights of the model, in one vector.
+    rows : ndarray, shape (n, features)
+        One row of features per example.
+    labels : ndarray of int64, shape (n,)
+        Index of the true class of each row.
+    """
     loss, right, at = 0.0, 0, 0
     for part in in_chunks(rows):
         chances, known = network.probabilities(weights, part), labels[at : at + _CHUNK]
@@ -617,15 +642,15 @@ class ShuffledSGDClassifier(Parameters):
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Return the predicted probability of each class for each row, shape (n, classes); rows add up to 1."""
+        """Return the predicted probability of each class for each row of X, shape (n, classes); X is as for `fit`."""
         return np.concatenate([self.network_.probabilities(self.weights_, part) for part in self._parts(X)])
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Return the label of the most likely class of each row, shape (n,)."""
+        """Return the label of the most likely class of each row of X, shape (n,); X is as for `fit`."""
         return np.concatenate([self.network_.scores(self.weights_, part).argmax(axis=1) for part in self._parts(X)])
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Return the share of rows, in [0, 1], whose class is predicted correctly."""
+        """Return the share of rows, in [0, 1], whose class is predicted correctly; X and y are as for `fit`."""
         found = self.predict(X)
         labels, _ = checked_labels(y, found.size, self.network_.widths[-1])
         return float(np.mean(found == labels))

@@ -335,7 +335,17 @@ class Draft:
         return (math.inf if isinstance(found, Refused) else found), outside
 
     def row(self, use: Use, run: str, cover: tuple[float, float]) -> tuple[Any, ...]:
-        """Return the values of the ledger's columns `COLUMNS` except the first, the entry's number."""
+        """Return the values of the ledger's columns `COLUMNS` except the first, the entry's number.
+
+        Parameters
+        ----------
+        use : Use
+            The names under which the release is entered.
+        run : str
+            Identifier of the run.
+        cover : tuple of float
+            mu and outside, from `cover`.
+        """
         spending = self.spending
         levels = [
             {"epsilon0": level.epsilon0, "delta0": level.delta0, "profile": level.profile.to_json()}
@@ -361,7 +371,7 @@ class Draft:
 
 
 def check_name(parameter: str, name: object) -> str:
-    """Return the name unchanged, or raise InvalidInput if it is not a valid name."""
+    """Return the name unchanged, or raise InvalidInput, which names ``parameter``, if it is not a valid name."""
     if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
         raise InvalidInput(f"`{parameter}` must be a name of 1 to 200 printable characters; got {shown(name)}")
     return name

@@ -86,7 +86,8 @@ class Total:
     epsilon, delta : float
         Exact composition, certified from above: it holds if all releases were fixed in advance.
     fixed : bool
-        Whether the ledger states that: one plan's name, or one run, for all releases that concern one person.
+        Whether the ledger shows that all releases which concern one person were fixed in advance: by one plan, or in
+        one run.
     populations : tuple of str
         The populations whose members spent most.
     levels : tuple of LevelTotal
@@ -128,7 +129,15 @@ def fixed_together(entries: Sequence[Entry]) -> bool:
 
 
 def levels_together(entries: Sequence[Entry], delta: float) -> Iterable[LevelTotal]:
-    """Yield totals of the budgets that occur in every release."""
+    """Yield, for each budget that occurs in every one of the releases, their joint cost at it.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        The releases.
+    delta : float
+        Central delta of all together, in (0, 1).
+    """
     kept = [{level.epsilon0: level.profile for level in entry.spending.levels} for entry in entries]
     for epsilon0 in sorted(set.intersection(*(set(levels) for levels in kept))):
         yield LevelTotal(epsilon0, composed_epsilon([levels[epsilon0] for levels in kept], delta))

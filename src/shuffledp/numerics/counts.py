@@ -240,7 +240,10 @@ class SuccessCount:
 
     @classmethod
     def of(cls, probabilities: FloatArray, counts: FloatArray) -> SuccessCount:
-        """Return the count sorted by probability, without empty groups and groups of probability 0."""
+        """Return the count sorted by probability, without empty groups and groups of probability 0.
+
+        Arguments are as for the class.
+        """
         p, c = probabilities, counts.astype(np.float64, copy=False)
         keep = (c > 0) & (p > 0)
         if not keep.all():

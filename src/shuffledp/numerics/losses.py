@@ -150,8 +150,8 @@ class LossSum:
     counts : tuple of int
         Number of copies of each, from 1 to 2^53.
     smoothing : float
-        Standard deviation of U times the tilt. The relative width of the enclosure is about its square for losses with
-        a density; at an atom, about it times the atom's share.
+        Standard deviation of the normal variable U that (H) adds to S, times the tilt. The relative width of the
+        enclosure is about its square for losses with a density; at an atom, about it times the atom's share.
     """
 
     laws: tuple[LossLaw, ...]
@@ -479,9 +479,9 @@ class WeightedPair:
     def epsilon(self, delta: float) -> Interval:
         """Enclose the smallest epsilon (nats) at which (F) is at most delta.
 
-        An end without a finite bound is 0 or infinite. (F) is convex and piecewise linear in x = e^epsilon: Newton's
-        steps from the left end at its root. Both sides of the root are then evaluated, at distances that grow until the
-        enclosure of (F) decides.
+        An end without a finite bound is 0 or infinite. (F) is convex and piecewise linear in x = e^epsilon, so Newton's
+        steps from the left find its root. (F) is then enclosed on both sides of the root, at growing distances, until
+        it is certainly above delta on one side and below on the other.
         """
         if self.divergence(0.0).upper <= delta:
             return Interval(0.0, 0.0)
@@ -515,8 +515,9 @@ class WeightedPair:
     def dominating(self) -> LossLaw:
         """A law of losses whose divergence is nowhere below (F), for eps >= 0 and after adding any other losses.
 
-        Replacing an atom (p, q) by two atoms at the ends of its cell with the same p and q in all dominates it. E (1 -
-        e^(eps - S))_+ rises when mass is added or moved to larger losses: so masses are rounded up, and to the right.
+        An atom (p, q) is replaced by two atoms at the ends of its cell with the same sums of p and of q: that pair
+        dominates it. E (1 - e^(eps - S))_+ rises when mass is added or moved to larger losses: so masses are rounded
+        up, and to the right.
         """
         p, q, loss, certain = self._losses()
         infinite = self.lost + certain * (1.0 + self.doubt + _SUM_ULPS * EPS)

@@ -412,14 +412,15 @@ class IndependentSum:
 
 
 def positive_part(total: IndependentSum, smoothing: float = 0.02) -> Interval:
-    """Enclose E (S)_+ by (B).
+    """Enclose E max(S, 0) by formula (B) of the module, an integral of the moment generating function.
 
     Parameters
     ----------
     total : IndependentSum
         The sum S.
     smoothing : float
-        Standard deviation of U times the tilt; the enclosure's relative width is about its square.
+        Standard deviation of the normal variable U that (B) adds to S, times the tilt; the enclosure's relative width
+        is about its square.
 
     Returns
     -------

@@ -68,21 +68,21 @@ _FIT_TOLERANCE = 1.005
 
 
 def smallest_error(task: Task, wish: Wish) -> Bucketing:
-    """Return levels with the smallest predicted error, each certified by itself.
+    """Return the levels of local budgets with the smallest predicted error among those that meet the target.
 
     Parameters
     ----------
     task : Task
-        A task with levels shown, or revealed by the reports.
+        A task whose levels are seen, or are revealed by the reports.
     wish : Wish
-        The target for every level.
+        The central epsilon and delta that every level must keep.
 
     Raises
     ------
     InvalidInput
-        If no levels are certified, or no report is short enough.
+        If no levels meet the target, or every report is longer than the task allows.
     NotConverged
-        If levels were found for every shape, but none that is certified in its own.
+        If the search found levels, but the certificate of each exceeds the target.
     """
     own = task.budgets
     if own.levels <= (task.most or DEFAULT_LEVELS):
@@ -189,16 +189,16 @@ def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
     Parameters
     ----------
     task : Task
-        A task with levels shown.
+        A task whose levels are seen, or are revealed by the reports.
     error : float
         The wanted standard error.
     within : float
-        Largest epsilon; inf: any.
+        Largest central epsilon that is accepted, nats; inf: any.
 
     Returns
     -------
     Bucketing
-        Its epsilon is within about 1 % of the smallest for which `smallest_error` has the error.
+        Its epsilon is within about 1 % of the smallest target for which `smallest_error` reaches the error.
 
     Raises
     ------
@@ -398,7 +398,7 @@ def check_rounding(levels: int | None, drop_below: float) -> None:
 
 
 def who_stays(budgets: Budgets, drop_below: float) -> Budgets:
-    """Return the budgets of those who take part, or refuse if nobody does."""
+    """Return the population without the users whose budget is below ``drop_below``, or refuse if nobody is left."""
     kept = budgets.epsilons >= drop_below
     if not kept.any():
         raise InvalidInput(

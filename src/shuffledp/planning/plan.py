@@ -140,11 +140,23 @@ class Ask:
     max_bytes: int | None = None
 
     def bucket(self, budgets: Budgets, way: Way) -> Bucketing:
-        """Return the rounding of the budgets with the smallest error within the target."""
+        """Return the rounding of the budgets with the smallest error within the target, if asked in the given way."""
         return self._bucket(budgets, way, "error", self.wish.epsilon, math.inf)
 
     def least(self, budgets: Budgets, way: Way, error: float, within: float) -> Bucketing:
-        """Return the rounding with the smallest certified epsilon, at most `within`, that reaches the error."""
+        """Return the rounding of the budgets with the smallest certified epsilon among those that reach an error.
+
+        Parameters
+        ----------
+        budgets : Budgets
+            The population.
+        way : Way
+            Randomizer, view and weights.
+        error : float
+            The largest standard error that is accepted.
+        within : float
+            The largest central epsilon that is accepted, nats.
+        """
         return self._bucket(budgets, way, "guarantee", error, within)
 
     def _bucket(self, budgets: Budgets, way: Way, goal: Goal, target: float, within: float) -> Bucketing:

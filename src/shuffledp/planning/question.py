@@ -79,14 +79,16 @@ class Prediction:
 
 @dataclass(frozen=True)
 class UserTerms:
-    """Additive parts of (P) for a user at each budget: variance = sum noise / (sum weight)^2 - Var(t)/(n-1).
+    """The two sums in (P) of the module, as parts that a user at each budget adds.
+
+    (P) is variance = sum noise / (sum weight)^2 - Var(t)/(n-1). The analyzer weighs a report by a_i = r_i / sum weight.
 
     Parameters
     ----------
     weight : ndarray, shape (levels,)
-        r slope, with a_i = r_i / sum weight.
+        r slope: the weight r before scaling, times the slope of the report's mean in t.
     noise : ndarray, shape (levels,)
-        r^2 (E v(t) + slope^2 Var(t) n/(n-1)).
+        r^2 (E v(t) + slope^2 Var(t) n/(n-1)), with v(t) the variance of a report given t.
     """
 
     weight: FloatArray
@@ -110,7 +112,7 @@ class Reading:
 
 
 def reading(randomizer: FrequencyOracle | NumberRandomizer, epsilons: FloatArray, deltas: FloatArray) -> Reading:
-    """Return the distribution of a report given t, for each budget.
+    """Return the mean and variance of a report as functions of the scaled record t in [0, 1], for each budget.
 
     Parameters
     ----------
@@ -536,7 +538,7 @@ def capped(budgets: Budgets, most: float) -> Budgets:
 
 
 def level_of(epsilons: FloatArray, levels: FloatArray) -> NDArray[np.intp]:
-    """Return the index of the largest level not above each budget; -1 if there is none."""
+    """Return for each budget the index of the largest of the ascending ``levels`` not above it; -1 if none is."""
     return np.searchsorted(levels, epsilons, side="right") - 1
 
 

@@ -141,8 +141,8 @@ def fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, own
     values : ndarray
         Ascending budgets.
     own : ndarray
-        Those among them that users have. If they are few, each gets its own number; between these and the knots it
-        is interpolated, so what is chosen must still be certified.
+        Those among them that users have. If they are few, the number is computed for each; for all other budgets it is
+        interpolated, so what is chosen must still be certified.
     n : int
         Number of users.
     """
@@ -165,14 +165,18 @@ def fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, own
 
 
 def steps_of(wish: Wish, top: float) -> FloatArray:
-    """Return a fixed grid of candidate budgets for levels, from one that needs no other users up to `top`."""
+    """Return a fixed, ascending grid of candidate budgets (nats), whose largest is ``top``.
+
+    The smallest needs no other users to be within the target.
+    """
     return knots_of(wish, top, _STEP_RATIO)
 
 
 def knots_of(wish: Wish, top: float, ratio: float) -> FloatArray:
-    """Return a fixed grid of budgets from one that needs no other users up to `top`.
+    """Return a fixed, ascending grid of budgets (nats) up to ``top``, neighbours at most a factor ``ratio`` apart.
 
-    The grid is fixed so that cached certificates can be used again.
+    The smallest needs no other users to be within the target. The grid is fixed so that cached certificates can be used
+    again.
     """
     safe = wish.epsilon / wish.around.reports * (1.0 - 1e-8)
     if safe >= top:
@@ -184,10 +188,11 @@ def knots_of(wish: Wish, top: float, ratio: float) -> FloatArray:
 
 @lru_cache(maxsize=8192)
 def fewest_users(wish: Wish, family: Family, delta0: float, value: float) -> float:
-    """Return the number of users of one budget that are certified to hide each other, within 2 % of the fewest; or inf.
+    """Return about the fewest users of one budget who are certified to hide each other; inf if no number suffices.
 
-    What is returned was certified. The search comes from below: there every bound is evaluated, and the excess falls
-    about linearly in the number of users; above, the first bound that suffices is the only one evaluated.
+    All have epsilon0 = ``value`` (nats) and ``delta0``. The number is certified and at most 2 % too large. The search
+    comes from below: there every bound is evaluated, and the excess over the target falls about linearly in the number
+    of users. Above, the first bound that suffices ends it.
     """
 
     def excess(users: float) -> float:
@@ -231,7 +236,7 @@ def noisy(family: Family) -> bool:
 
 
 def stand_in(budgets: Budgets, family: Family) -> Budgets:
-    """Return a population of few levels that hides a user no better, for use in searches."""
+    """Return a population of few levels, by rounding budgets up, for use in searches; it hides a user no better."""
     return rounded_up(budgets, LEVELS_OF_NOISE if noisy(family) else MOST_HIDING)
 
 
@@ -414,11 +419,11 @@ class Task:
         return self.question.predict(family, rounded, self.weights, self.around.dummies)
 
     def fits(self, family: Family) -> bool:
-        """Return whether a report is short enough."""
+        """Return whether a report of the family is at most as long as the task allows."""
         return self.max_bytes is None or report_bytes(family) <= self.max_bytes
 
     def too_long(self, family: Family) -> InvalidInput:
-        """Return the error if no rounding makes reports short enough; the family is one that was tried."""
+        """Return the error to raise if no rounding makes reports short enough; ``family`` is one that was tried."""
         return InvalidInput(
             f"a report of {self.mechanism} has {report_bytes(family)} bytes, more than the {self.max_bytes} allowed"
         )
@@ -471,12 +476,12 @@ def unreachable(wish: Wish) -> InvalidInput:
 
 
 def needs_more_epsilon(error: float, within: float) -> InvalidInput:
-    """Return the error for a standard error that needs a larger central epsilon than allowed."""
+    """Return the error to raise if a standard error of ``error`` needs a larger central epsilon than ``within``."""
     return InvalidInput(f"a standard error of {error:g} needs a central epsilon above {within:g} this way")
 
 
 def error_unreachable(error: float, best: float) -> InvalidInput:
-    """Return the error for a standard error that is not reached with everybody's whole budget."""
+    """Return the error to raise if everybody's whole budget gives the error ``best``, which is above ``error``."""
     return InvalidInput(
         f"the standard error cannot be brought to {error:g}: without any central target it is {best:g}; ask more "
         "users, larger budgets, or accept a larger error"
@@ -561,7 +566,7 @@ class Caps:
         return float(self.own.epsilons[-1])
 
     def at(self, cap: float) -> Cut:
-        """Return the population at a cap."""
+        """Return the population with all budgets lowered to ``cap`` (nats), its randomizer and its predicted error."""
         if cap not in self._known:
             self._known[cap] = cut(self.task, self.own, cap)
         return self._known[cap]
@@ -574,7 +579,9 @@ class Caps:
         return wish.holds(wish.setting(hiding, at.family, self.task.seen))
 
     def edge(self, wish: Wish) -> tuple[float, float]:
-        """Return a cap that is certified and the next one on the grid, which is not; without a target, the top twice.
+        """Return two neighbouring caps of the grid: one that is certified, and the next larger one, which is not.
+
+        If no target is set, both are the largest cap.
 
         Raises
         ------
@@ -604,7 +611,10 @@ class Caps:
         return low if below < first else _RATIO**below, self.top if above == last else _RATIO**above
 
     def around(self, cap: float, least: float) -> list[Cut]:
-        """Return the caps to try: on the grid around a cap, down to the smallest one, and at changes of shape."""
+        """Return the caps to try: those of the grid near ``cap``, and some down to ``least`` (nats).
+
+        Caps at which the shape of reports changes are added.
+        """
         step, last = _step_above(cap), _step_above(self.top)
         fine = range(max(step - _BELOW, _step_above(least)), min(step + _ABOVE, last))
         coarse = range(fine.start - _COARSE, _step_above(least) - 1, -_COARSE)
@@ -625,7 +635,7 @@ class Caps:
         return low, high
 
     def moved(self, start: Cut, towards: float, good: Callable[[Cut], bool]) -> Cut:
-        """Return the cap moved from a good one towards another as far as it stays good, by bisection."""
+        """Return the cap farthest from ``start`` towards ``towards`` (nats) that is still good, by bisection."""
         if good(self.at(towards)):
             return self.at(towards)
         while not 1.0 / (1.0 + _TOLERANCE) <= towards / start.cap <= 1.0 + _TOLERANCE:
@@ -638,7 +648,7 @@ class Caps:
 
 
 def smallest_error(task: Task, wish: Wish) -> Bucketing:
-    """Return the cap with the smallest predicted error among those that are certified.
+    """Return the rounding rule of the cap (largest budget) with the smallest predicted error among certified ones.
 
     Parameters
     ----------
@@ -672,7 +682,7 @@ def smallest_error(task: Task, wish: Wish) -> Bucketing:
 
 
 def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
-    """Return the cap with the smallest certified epsilon among those with a predicted error of at most `error`.
+    """Return the rounding rule of the cap with the smallest certified epsilon that has an error of at most `error`.
 
     Parameters
     ----------
@@ -762,13 +772,13 @@ def cut(task: Task, budgets: Budgets, cap: float) -> Cut:
 
 
 def finished(task: Task, cap: float) -> Bucketing:
-    """Return the rule for the whole population at a cap, predicted and certified."""
+    """Return the rounding rule of the whole population at a cap (nats), with its predicted error and certificate."""
     whole = cut(task, task.budgets, cap)
     return task.finish(whole.levels, cap if cap < task.budgets.epsilons[-1] else math.inf, whole.rounded)
 
 
 def sketch(budgets: Budgets) -> Budgets:
-    """Return a population of few enough levels to evaluate many caps: budgets are rounded down."""
+    """Return the population with budgets rounded down to so few levels that many caps can be evaluated."""
     if budgets.levels <= _SKETCH:
         return budgets
     return rounded_down(budgets, some_values(budgets, _SKETCH))

@@ -102,19 +102,19 @@ class Estimate:
     def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return both ends of a two-sided confidence interval, in the range; it is never empty, see the module.
 
-        The half width, with v = (standard_error / step)^2, the variance in units of the largest report: up to v = 4
-        z^2, where few reports decide and the normal law is too thin, that of Bennett's inequality (Bennett 1962), step
-        u v with v ((1+u) log(1+u) - u) = log(2 / (1 - level)), which holds for any sum of bounded independent terms;
-        from v = 8 z^2 on the normal one, z standard_error + step/2 (continuity corrected); in between their mixture, so
-        that it changes without a jump.
+        Let v = (standard_error / step)^2, the variance in units of the largest report, and z the normal quantile. Up to
+        v = 4 z^2, where few reports decide and the normal law's tails are too thin, the half width is that of Bennett's
+        inequality (Bennett 1962), which holds for any sum of bounded independent terms: step u v with v ((1+u) log(1+u)
+        - u) = log(2 / (1 - level)). From v = 8 z^2 on it is the normal one, z standard_error + step/2 (continuity
+        corrected). In between it is a mixture of both, so that it changes without a jump.
 
         Parameters
         ----------
         level : float
             Confidence level, in (0, 1).
         simultaneous : bool
-            False: for each target by itself. True: all k intervals hold at once with that level, each being that of
-            the level 1 - (1 - level)/k: by Bonferroni's inequality, whatever the dependence between them.
+            False: for each target by itself. True: all k intervals hold at once with that level, each being that of the
+            level 1 - (1 - level)/k: by Bonferroni's inequality, whatever the dependence between them.
 
         Returns
         -------
@@ -308,7 +308,7 @@ class Added:
         return mean + self.count * self.share, variance + self.count * self.share * (1.0 - self.share)
 
     def at(self, x: NDArray[np.complex128]) -> NDArray[np.complex128]:
-        """Return the generating function of the number at points x of the unit circle, shape of x."""
+        """Return the probability generating function of the number at points x of the unit circle, shape of x."""
         size = x.size if x.size > 1 else 1
         if len(self.chances) == 1:
             known = np.ones(size, dtype=np.complex128)
@@ -388,11 +388,14 @@ class CountLaw:
         return self.slope > 0.0 and self.n <= MOST_PEOPLE and sizes[0] * sizes[1] * len(self.levels) <= MOST_CELLS
 
     def mean(self, share: float) -> float:
-        """Return E[C] at a share."""
+        """Return the expected count E[C] if the share (or mean) is ``share``, in [0, 1]."""
         return sum(n * (other + (own - other) * share) for n, own, other in self.levels) + self.added.moments[0]
 
     def variance(self, share: float) -> float:
-        """Return Var[C] at a share: of the noise, of the random assignment of levels to records, and of the dummies."""
+        """Return the variance of the count if the share (or mean) is ``share``, in [0, 1].
+
+        It is the sum of three: of the noise, of the random assignment of levels to records, and of the dummies.
+        """
         total = self.added.moments[1]
         if self.target == "mean":
             return total + sum(
@@ -514,7 +517,10 @@ class CountLaw:
         return (turn * total).sum(axis=0) / (turn * weight).sum().real
 
     def at_least(self, count: int, step: int) -> float:
-        """Return P(C >= count) if the target is step/steps, or 1 for a mean whose E C is above count - 3."""
+        """Return P(C >= count) if the share (or mean) is ``step``/`steps`.
+
+        For a mean it is 1 where the expected count is above ``count`` - 3.
+        """
         if self.target == "mean" and count < self.mean(step / self.steps) + _NEAR_MEAN:
             return 1.0
         start, law = self.chances(step)
@@ -522,7 +528,10 @@ class CountLaw:
         return 1.0 if place <= 0 else float(law[place:].sum())
 
     def at_most(self, count: int, step: int) -> float:
-        """Return P(C <= count) if the target is step/steps, or 1 for a mean whose E C is below count + 3."""
+        """Return P(C <= count) if the share (or mean) is ``step``/`steps`.
+
+        For a mean it is 1 where the expected count is below ``count`` + 3.
+        """
         if self.target == "mean" and count > self.mean(step / self.steps) - _NEAR_MEAN:
             return 1.0
         start, law = self.chances(step)

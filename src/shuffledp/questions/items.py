@@ -103,7 +103,7 @@ class Counted(NamedTuple):
 
     @classmethod
     def of_equal(cls, n: float, apart: float, g: int) -> Counted:
-        """Return the record for n reports of equal weight whose mean p - 1/g is ``apart``."""
+        """Return the record for n reports of equal weight in a hash of range g, whose mean of p - 1/g is ``apart``."""
         return cls.of(n * apart, n, n * apart, n * apart**2, 1.0, g, equal=True)
 
     def error(self, share: FloatArray | float) -> FloatArray:
@@ -117,10 +117,11 @@ class Counted(NamedTuple):
         return self._bounded.half_width(np.asarray(miss), self.error(share))
 
     def exceeded(self, chance: float, *, surely: bool = True) -> float:
-        """Return a threshold that the estimate of an item with share 0 exceeds with probability at most ``chance``.
+        """Return a threshold that the estimate of an item nobody has exceeds with probability at most ``chance``.
 
-        Supports are binomial where all coefficients are equal, and the threshold is the smallest possible. Otherwise it
-        is by Bennett's inequality or, if not `surely`, the normal quantile with its first correction for skewness.
+        If all reports have equal weights, the number of those that support the item is binomial, and the threshold is
+        the smallest possible. Otherwise it follows from Bennett's inequality or, if not `surely`, from the normal
+        quantile with its first correction for skewness.
         """
         if self.n:
             from scipy.stats import binom  # half a second, which only who searches items pays
@@ -223,14 +224,31 @@ def _last(domain: WordItems, states: Words, paths: Words, full: bool) -> Found:
 
 
 def followed_above(level: Counted, kept: int, tried: int) -> float:
-    """Return the estimate above which a prefix is followed; -inf if all ``tried`` prefixes can be kept."""
+    """Return the estimate above which the search follows a prefix to the next level.
+
+    Parameters
+    ----------
+    level : Counted
+        The reports of the level.
+    kept : int
+        Largest number of prefixes to keep.
+    tried : int
+        Number of prefixes tried; if at most `kept`, all are followed, and the result is -inf.
+    """
     return -np.inf if tried <= kept else level.exceeded(0.5 * kept / tried, surely=False)
 
 
 def named_above(last: Counted, chance: float, tried: int) -> float:
-    """Return the threshold above which an item is named.
+    """Return the estimate above which an item is named as frequent.
 
-    Any item that nobody has exceeds it with probability at most ``chance``, over all ``tried`` items together.
+    Parameters
+    ----------
+    last : Counted
+        The reports of the last level.
+    chance : float
+        Probability, over all tried items together, that an item which nobody has is named.
+    tried : int
+        Number of items tried.
     """
     return last.exceeded(chance / max(tried, 1))
 
@@ -266,7 +284,11 @@ def smallest_found(
 
 
 def most_tried(domain: ItemDomain) -> list[int]:
-    """Return the largest number of codes that can be tried at each level."""
+    """Return, for each level of the search tree, the largest number of codes whose frequency may be estimated there.
+
+    A list of items has one level. With words, level i tries every kept prefix with every value of the next block, and a
+    last level estimates the kept words again.
+    """
     if isinstance(domain, ListedItems):
         return [domain.count]
     assert isinstance(domain, WordItems)
@@ -612,7 +634,10 @@ class ItemsEstimate(Estimate):
         return named_above(self.levels[-1], chance, len(self.items))
 
     def named(self, chance: float) -> NDArray[np.intp]:
-        """Return the indices, among the items tested, of those that are named, the largest share first."""
+        """Return the indices, among the items tested, of those that are named, the largest share first.
+
+        ``chance`` is the probability that any item is named that nobody has.
+        """
         above = np.flatnonzero(self.value > self.threshold(chance))
         return above[np.lexsort((above, -self.value[above]))]
 
@@ -622,7 +647,10 @@ class ItemsEstimate(Estimate):
         return replace(self, items=items, value=self.value[places], standard_error=self.standard_error[places])
 
     def finds(self, chance: float) -> float:
-        """Return the smallest share that is found with probability 95 %; see `shuffledp.questions.items`."""
+        """Return the smallest share that is found with probability 95 %; see `shuffledp.questions.items`.
+
+        ``chance`` is the probability that any item is named that nobody has.
+        """
         return smallest_found(self.domain, self.levels, chance)
 
     def confidence_interval(self, level: float = 0.95, simultaneous: bool = True) -> tuple[FloatArray, FloatArray]:

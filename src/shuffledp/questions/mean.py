@@ -102,7 +102,7 @@ def number_randomizer(mechanism: str, low: float, high: float, budgets: Budgets,
 
 
 def check_seen(mechanism: str, seen: Seen) -> None:
-    """Refuse the view "sum" for added noise.
+    """Refuse the view "sum" for a mechanism that adds noise.
 
     The sum of added noises is certified for real-valued noise. The reports drawn are rounded one by one, and a sum of
     rounded numbers is no function of the sum of the numbers.
@@ -187,7 +187,7 @@ class Number(Question):
         return View(self.shape, numbers, name=_unnamed, support=support, range=(self.low, self.high), **besides)
 
     def numbers(self, columns: Sequence[Any], recode: Recode, before: int) -> FloatArray:
-        """Return the records as numbers in the range, shape (n,); `recode` says what happens to the others."""
+        """Return the records as numbers in the range, shape (n,); arguments as for `Question.records`."""
         return bounded_numbers(columns[0], self.low, self.high, recode, before)
 
 
@@ -298,10 +298,10 @@ _CHUNK = 1 << 15
 class LongTailedEstimate(Estimate):
     """An estimate whose noise is unbounded, with tails no heavier than those of Laplace noise of scale `step`.
 
-    Instead of Bennett's inequality, the half width of few reports is sqrt(2 v x) + c x with v = standard_error^2, c =
-    `step` and x = log(2/(1 - level)): Bernstein's inequality for log-moment generating functions up to v s^2/(2 (1 - c
-    s)), as sums of Laplace noise of scale c have at most. It is used up to v = 16 z^2 c^2, and the normal one from
-    twice that on.
+    Let v = standard_error^2, c = `step`, x = log(2/(1 - level)) and z the normal quantile. Up to v = 16 z^2 c^2 (few
+    reports) the half width is sqrt(2 v x) + c x: Bernstein's inequality, which holds if the log-moment generating
+    function is at most v s^2/(2 (1 - c s)), as for sums of Laplace noise of scale c. From twice that v on it is the
+    normal one, and a mixture in between.
     """
 
     enough: ClassVar[float] = 16.0

@@ -301,7 +301,19 @@ class Question(ABC):
     def draw(
         self, randomizer: Any, records: NDArray[Any], epsilons: ArrayLike, deltas: ArrayLike, random: Randomness
     ) -> NDArray[Any]:
-        """Draw a report for each record under its own budget (``epsilons`` and ``deltas``: scalars or shape (n,))."""
+        """Draw a report for each record under its own budget.
+
+        Parameters
+        ----------
+        randomizer : object
+            From `randomizer`.
+        records : ndarray, first axis n
+            From `records`.
+        epsilons, deltas : float or ndarray, shape (n,)
+            Local budgets: epsilon0 in nats, and delta0.
+        random : Randomness
+            Source of the noise.
+        """
         del deltas
         return randomizer.randomize(records, epsilons, random)
 
@@ -346,7 +358,15 @@ def question_type(name: str) -> type[Question]:
 
 
 def read_list(name: str, given: Any) -> Any:
-    """Return categories or candidates from a comma-separated list (quotes as in CSV), or a file with one per line."""
+    """Return categories or candidates, from a text or from any other value, which is returned unchanged.
+
+    Parameters
+    ----------
+    name : str
+        Name of the option, for messages.
+    given : object
+        A comma-separated list (quotes as in CSV), or the name of a file with one entry per line.
+    """
     if not isinstance(given, str):
         return given
     option = f"`{name}`"

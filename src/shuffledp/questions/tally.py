@@ -259,7 +259,17 @@ class LevelSums:
         self.shape = (first, size)
 
     def add(self, reports: NDArray[Any], levels: Whole | None, count: Count) -> Whole:
-        """Return the sums over further reports, of shape `shape`; `levels` is None where there is one column."""
+        """Return the sums (S) of further reports, of shape `shape`.
+
+        Parameters
+        ----------
+        reports : ndarray
+            The reports, one per row.
+        levels : ndarray of int or None
+            Level of each report, shape (m,); None where there is one column of coefficients.
+        count : callable
+            Function of reports and weights (None: 1 each) that returns the weighted sum of phi, shape (size,).
+        """
         out = np.zeros(self.shape, dtype=np.int64)
         if self._scales is None:
             if levels is None:
@@ -282,7 +292,15 @@ class LevelSums:
         return out
 
     def add_codes(self, codes: NDArray[Any], levels: Whole | None) -> Whole:
-        """Return the sums over further reports, integers below `size`, with phi the indicator of the integer."""
+        """Return the sums over further reports that are whole numbers, with phi the indicator of the number.
+
+        Parameters
+        ----------
+        codes : ndarray of int, shape (m,)
+            The reports, below `size`.
+        levels : ndarray of int or None
+            Level of each report, shape (m,); None where there is one column of coefficients.
+        """
         rows, size = self.shape
         if self._scales is None:
             joint = codes if levels is None else levels * size + codes
@@ -297,7 +315,15 @@ class LevelSums:
         return out
 
     def add_numbers(self, values: Whole, levels: Whole | None) -> NDArray[np.object_]:
-        """Return the sums over further reports with phi = values, integers below 2^62; the sums may be of any size."""
+        """Return the sums over further reports that are whole numbers, with phi the number itself.
+
+        Parameters
+        ----------
+        values : ndarray of int, shape (m,)
+            The reports, below 2^62; the sums may be of any size.
+        levels : ndarray of int or None
+            Level of each report, shape (m,); None where there is one column of coefficients.
+        """
         out = np.zeros(self.shape, dtype=object)
         if levels is None:
             out[0, 0] = whole_sum(values)
@@ -313,7 +339,15 @@ class LevelSums:
         return out
 
     def read(self, sums: NDArray[Any], row: int) -> FloatArray:
-        """Return (S) for one row of coefficients, shape (size,), in floating point with a fixed order of operations."""
+        """Return (S) as floats, shape (size,), computed in a fixed order of operations.
+
+        Parameters
+        ----------
+        sums : ndarray
+            Sums from `add`, of shape `shape`.
+        row : int
+            Index of the row of coefficients.
+        """
         if self._scales is None:
             parts, factors = sums, self.coefficients[row]
         else:

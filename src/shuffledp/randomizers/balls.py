@@ -40,7 +40,17 @@ class VectorRandomizer(RandomizerLaw, Protocol):
         ...
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
-        """Return one integer report per vector, shape (n,), each with its own budget in nats (scalar or shape (n,))."""
+        """Return one integer report per vector, shape (n,), each drawn with its own budget.
+
+        Parameters
+        ----------
+        records : array_like, shape (n, dimension)
+            Vectors of norm at most `bound`.
+        epsilon0 : float or array_like, shape (n,)
+            Local budgets, nats.
+        random : Randomness
+            Source of the noise.
+        """
         ...
 
     def report_slope(self, epsilon0: ArrayLike) -> FloatArray:

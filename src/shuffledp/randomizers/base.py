@@ -282,7 +282,7 @@ class StatesTriples(Protocol):
 
     @property
     def triples(self) -> Triples | None:
-        """Overlap of any three records' sets of likely reports, one of `Triples`; None if nothing is stated."""
+        """How the sets of likely reports of any three records overlap: a word of `Triples`, or None."""
         ...
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
@@ -290,7 +290,10 @@ class StatesTriples(Protocol):
         ...
 
     def triple(self, epsilon0: float) -> PairBlanket:
-        """Return the laws of two records relative to the report of a third one; undefined where triples are "free"."""
+        """Return the laws of two records relative to the report of a third one; see `PairBlanket`.
+
+        It is undefined where `triples` is "free". epsilon0 is in nats.
+        """
         ...
 
     def share(self, epsilon0: float) -> float:
@@ -344,7 +347,17 @@ class LocalRandomizer(RandomizerLaw, Protocol):
         ...
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[np.int64]:
-        """Return one report per record, shape (n,), each drawn with its own budget in nats (scalar or shape (n,))."""
+        """Return one report per record, shape (n,), each drawn with its own budget.
+
+        Parameters
+        ----------
+        records : array_like, shape (n,)
+            The records.
+        epsilon0 : float or array_like, shape (n,)
+            Local budgets, nats; one for all, or one each.
+        random : Randomness
+            Source of the noise.
+        """
         ...
 
 
@@ -389,7 +402,17 @@ class FrequencyOracle(RandomizerLaw, Protocol):
         ...
 
     def randomize(self, records: ArrayLike, epsilon0: ArrayLike, random: Randomness) -> NDArray[Any]:
-        """Return one report per record, first axis n, each drawn with its own budget in nats (scalar or shape (n,))."""
+        """Return one report per record, first axis n, each drawn with its own budget.
+
+        Parameters
+        ----------
+        records : array_like of int, shape (n,)
+            Categories, 0..k-1.
+        epsilon0 : float or array_like, shape (n,)
+            Local budgets, nats; one for all, or one each.
+        random : Randomness
+            Source of the noise.
+        """
         ...
 
     def support_law(self, epsilon0: ArrayLike) -> SupportLaw:
@@ -462,7 +485,14 @@ class NumberRandomizer(Protocol):
     ) -> NDArray[np.int64]:
         """Return one integer report per number, shape (n,), each drawn with its own local budget.
 
-        epsilon0 is in nats, delta0 in [0, 1); each is one number for all or has shape (n,).
+        Parameters
+        ----------
+        records : array_like of float, shape (n,)
+            Numbers in [low, high].
+        epsilon0, delta0 : float or array_like, shape (n,)
+            Local budgets, epsilon0 in nats and delta0 in [0, 1); one for all, or one each.
+        random : Randomness
+            Source of the noise.
         """
         ...
 

@@ -450,14 +450,17 @@ class UnaryEncoding(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Overlap of any three records' sets of likely reports, one of `Triples`: "alike".
+        """How the sets of likely reports of three records overlap, as a word of `Triples`: "alike", whichever they are.
 
         Bits are independent and look the same for every record.
         """
         return "alike"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Return the relative masses of reports with a 1 in none, a given one, two, all of three records' bits."""
+        """Return the relative masses of the reports with a 1 in none, one, two, and all of three records' bits.
+
+        Of one or two records, given ones are meant; see `TwoLevelFamily.triple_weights`.
+        """
         odds = float(self._odds(np.asarray(epsilon0)))
         return 1.0, odds, odds**2, odds**3
 
@@ -654,17 +657,17 @@ class HadamardResponse(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Overlap of any three records' sets of likely reports, one of `Triples`: "alike".
+        """How the sets of likely reports of three records overlap, as a word of `Triples`: "alike", whichever they are.
 
         The eight sign patterns of three rows are equally frequent.
         """
         return "alike"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Return the relative masses of the reports in none, one, two or three of three records' sets: all equal.
+        """Return the relative masses of reports by which of three records make them likely; all are equal.
 
         With the sign of the report all eight patterns of three rows are equally frequent, even if one row is the
-        product of the others.
+        product of the others. See `TwoLevelFamily.triple_weights`.
         """
         del epsilon0
         return 1.0, 1.0, 1.0, 1.0

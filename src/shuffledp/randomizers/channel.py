@@ -180,16 +180,16 @@ class Channel:
                 )
 
     def pair_blankets(self, epsilon0: float) -> tuple[PairBlanket, ...]:
-        """Return all ordered pairs of records relative to the blanket, those with the same cells only once.
+        """Return the blanket description of every ordered pair of different records; see `PairBlanket`.
 
-        Outputs that the blanket lacks, because some record never gives them, have no cell. If x0 or x1 may give them,
-        they are listed in the pair's spread, negative losses as 0. The blanket mass gamma is 0 if no output is possible
-        for every record.
+        Pairs whose cells are equal are listed once. An output that some record never gives has no blanket mass, and so
+        no cell; if a record of the pair gives it, it stands in the pair's `spread`, where a negative loss is replaced
+        by 0. The blanket mass gamma is 0 if no output is possible for every record.
 
         Parameters
         ----------
         epsilon0 : float
-            Local budget, nats, from 0 to 700; the law does not depend on it.
+            Local budget, nats, from 0 to 700. It is only checked: a channel has one law.
         """
         one_budget(epsilon0)
         return self._pairs

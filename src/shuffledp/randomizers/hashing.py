@@ -181,17 +181,18 @@ class LocalHashing(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Overlap of any three records' sets of likely reports, one of `Triples`: "alike" or "free".
+        """How the sets of likely reports of three records overlap, as a word of `Triples`: "alike" or "free".
 
-        "alike" for exact collisions, as hashes of three records are independent and uniform; "free" for unknown
-        collisions.
+        "alike" for exact collisions, as hashes of three records are independent and uniform; "free" (any overlap) for
+        unknown collisions.
         """
         return "alike" if self.collision == "exact" else "free"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Return the relative masses of reports that none, a given one, two, all of three records make likely.
+        """Return the relative masses of the reports that none, one, two, and all of three records make likely.
 
-        Each of three records has the reported value with chance 1/g, independently.
+        Each of three records has the reported value with chance 1/g, independently. Of one or two records, given ones
+        are meant; see `TwoLevelFamily.triple_weights`.
         """
         others = float(self.hash_range(epsilon0)) - 1.0
         return others**3, others**2, others, 1.0
@@ -418,16 +419,18 @@ class LeveledHashing(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Overlap of any three records' sets of likely reports, one of `Triples`: "alike by parts".
+        """How the sets of likely reports of three records overlap, as a word of `Triples`: "alike by parts".
 
-        On each level, records with different codes overlap alike.
+        Given the level of a report, the sets of any three records with different codes at that level overlap in the
+        same way.
         """
         return "alike by parts"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Return the relative masses of reports that none, a given one, two, all of three records make likely.
+        """Return the relative masses of the reports that none, one, two, and all of three records make likely.
 
-        The records' codes differ at every level, so each has the reported value with chance 1/g, independently.
+        The records' codes differ at every level, so each has the reported value with chance 1/g, independently. Of one
+        or two records, given ones are meant; see `TwoLevelFamily.triple_weights`.
         """
         return self._flat.triple_weights(epsilon0)
 

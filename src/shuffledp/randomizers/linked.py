@@ -178,7 +178,10 @@ class SameRecord(_Bundle):
         return f"{self.rounds} linked reports of one record"
 
     def blanket_mass(self, epsilon0: ArrayLike) -> FloatArray:
-        """Return gamma at each budget: the least over types of (smallest chance of the type there)/omega(type)."""
+        """Return the blanket mass gamma at each budget epsilon0 (nats) of a single report, in its shape.
+
+        It is the least, over types, of the smallest chance of the type over records, divided by omega of the type.
+        """
         budgets = np.asarray(epsilon0, dtype=np.float64)
         return np.array([self._gamma(e) for e in budgets.ravel().tolist()]).reshape(budgets.shape)
 
@@ -211,9 +214,9 @@ class SameRecord(_Bundle):
         return (_same_pair(self, epsilon0),)
 
     def cells(self, epsilon0: float) -> Iterable[Cell]:
-        """Return the types as cells (masses of omega, R(x0), R(x1), loss), those of equal ratios merged.
+        """Return the types of one user's reports as cells: masses under omega, x0 and x1, and the privacy loss (nats).
 
-        epsilon0 is the local budget of a single report, in nats.
+        Types with equal ratios are merged. epsilon0 is the local budget of a single report, in nats.
         """
         own, wrong = _exact_powers(epsilon0, self.rounds), self._wrong(epsilon0)
         summed: dict[tuple[int, int, int], Decimal] = {}

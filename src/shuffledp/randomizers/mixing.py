@@ -56,19 +56,20 @@ class SampledLaw(NamedTuple):
 
 
 def keep_masses(epsilon0: FloatArray, share: FloatArray | float) -> tuple[FloatArray, FloatArray]:
-    """Return 1 - gamma and gamma, the chances of the record's own part and of the blanket, at each budget.
+    """Return the chances of a report's two parts at each budget: 1 - gamma of the record's own, gamma of the blanket.
 
-    Each is good to a few ulps and the same double on every machine: e^epsilon0 - 1 is rounded correctly, and so is each
-    operation below, in the order in which they stand. Thresholds made of them are stated in tasks, and a seed repeats
-    what is drawn by them (docs/theorems/randomizers.md).
+    A report is drawn from the blanket omega with chance gamma, else from omega restricted to the reports A_x that the
+    record x makes likely (docs/theorems/randomizers.md). Each chance is correct to a few ulps and the same double on
+    every machine: e^epsilon0 - 1 is rounded correctly, and so is each operation, in a fixed order. So a task can state
+    thresholds made from them, and a seed repeats the draws.
 
     Parameters
     ----------
     epsilon0 : ndarray
-        Checked local budgets, nats; above 700 as 700.
+        Checked local budgets, nats; larger ones than 700 are treated as 700.
     share : ndarray or float
         f = omega(A_x) in (0, 1), the blanket's mass on the record's likely reports, the same for every record; gamma =
-        1/(e^epsilon0 f + 1 - f) = 1/(1 + f (e^epsilon0 - 1)).
+        1/(1 + f (e^epsilon0 - 1)).
     """
     odds = expm1_rounded(np.minimum(epsilon0, MAX_BUDGET)) * share
     blanket = 1.0 / (1.0 + odds)
@@ -190,18 +191,20 @@ Chance = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class SmallestBlanket:
-    """The largest blanket omega of a channel, proportional to its columns' minima, with all chances relative to it.
+    """The blanket of a channel matrix with the largest mass gamma, and all chances relative to it.
+
+    omega(y) is proportional to the smallest chance of the output y over all records.
 
     Parameters
     ----------
     gamma : float
-        Sum of the minima, at most 1.
+        Mass of the blanket: the sum of the smallest chances, at most 1.
     columns : list of list of (int, int)
-        Exact chances of each output, per record.
+        For each output, its exact chance for every record, as (numerator, denominator).
     masses : list of float
-        omega of each output; 0 where it is left out.
+        omega of each output; 0 where it is left out because its smallest chance is 0 or tiny.
     ratios : list of list of float
-        R(x)(y)/omega(y), per output and record; empty where the output is left out.
+        For each output, R(x)(y)/omega(y) for every record x; empty where the output is left out.
     """
 
     gamma: float
@@ -224,9 +227,9 @@ class SmallestBlanket:
         return cls(gamma, columns, masses, ratios)
 
     def both_ways(self, first: int, second: int) -> tuple[tuple[object, PairBlanket], tuple[object, PairBlanket]]:
-        """Return the pair of records `first`, `second` relative to the blanket, and its mirror image, with keys.
+        """Return the pair of records `first`, `second` relative to the blanket, and the pair `second`, `first`.
 
-        The key of a pair is equal for pairs with the same cells.
+        Each is a tuple of a key and a `PairBlanket`; keys are equal for pairs with the same cells.
         """
         cells: dict[_Cell, list[float]] = {}
         left: tuple[_Parts, _Parts] = ({}, {})
@@ -260,7 +263,7 @@ class SmallestBlanket:
 
 
 def extremes(chances: list[Chance]) -> tuple[int, int]:
-    """Return the indices of the largest and of the smallest of some exact chances, compared exactly."""
+    """Return the indices of the largest and the smallest of exact chances, each (numerator, denominator)."""
     high = low = 0
     for index, (above, below) in enumerate(chances):
         if above * chances[high][1] > chances[high][0] * below:
@@ -271,7 +274,10 @@ def extremes(chances: list[Chance]) -> tuple[int, int]:
 
 
 def log_ratio(one: Chance, two: Chance) -> float:
-    """Return log(one/two) of exact chances, to `LOSS_ULPS` ulps, odd in its arguments; 0 for 0/0, inf for two = 0."""
+    """Return log(one/two) of two exact chances (numerator, denominator), to `LOSS_ULPS` ulps.
+
+    It is odd in its arguments, 0 for 0/0, and inf for two = 0.
+    """
     above, below = one[0] * two[1], two[0] * one[1]
     if above == below:
         return 0.0
@@ -393,9 +399,9 @@ class TwoLevelFamily(ABC):
 
     @property
     def triples(self) -> Triples | None:
-        """Overlap of any three records' sets of likely reports, one of `Triples`; None unless a subclass states it.
+        """How the sets of likely reports of three records overlap: a word of `Triples`, or None by default.
 
-        With a statement an upper bound may be derived from triples, not only an attack.
+        If it is stated, an upper bound may be derived from triples, not only an attack.
         """
         return None
 
@@ -462,9 +468,16 @@ class TwoLevelFamily(ABC):
 
     @abstractmethod
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Return the omega-masses of the outputs in none, in just a given one, two, and all three of A_x0, A_x1, A_x2.
+        """Return four relative masses of reports under the blanket omega, for three different records.
 
-        The masses are in any common unit, for three different records; which set or sets are given does not matter.
+        They are the masses of the reports that none of the three records makes likely; that a given one alone does;
+        that a given two alone do; and that all three do. The unit is common and arbitrary. Which record or pair is
+        given does not matter.
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Local budget, nats.
         """
 
     def witness_pairs(self, epsilon0: float) -> tuple[PairBlanket, PairBlanket] | None:
@@ -505,9 +518,17 @@ class TwoLevelFamily(ABC):
         return float(law.only + law.both)
 
     def third(self, law: TwoLevelLaw, epsilon0: ArrayLike) -> FloatArray:
-        """Return P(report in A_x0 but not in A_x1 | x2) for a third record x2, at each budget.
+        """Return, at each budget, the chance that a report of record x2 is likely for x0 but not for x1.
 
-        As under omega, since A_x2 is independent of that cell; a subclass where it is not overrides this.
+        The three records are different. The chance is that under omega, since A_x2 is independent of that set of
+        reports; a subclass where it is not overrides this.
+
+        Parameters
+        ----------
+        law : TwoLevelLaw
+            The law at these budgets.
+        epsilon0 : array_like
+            Local budgets, nats.
         """
         del epsilon0
         return law.only

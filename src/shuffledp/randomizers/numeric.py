@@ -424,9 +424,10 @@ class TwoMoments:
     """One of two bits about a number, for its mean or its variance, through binary randomized response.
 
     A fair coin chooses the bit. With t = (x - low)/(high - low), the first bit is 1 with probability t, the second with
-    probability (2t - 1)^2. The report says which of the two it is, and its value. As a family over pairs of bits, it is
-    binary randomized response to an analyst: the coin is independent of the record, and the worst pair differs in both
-    bits. Numbers give such pairs only in part, so that what is certified is safe for them.
+    probability (2t - 1)^2. The report says which of the two it is, and its value. It is certified as a family over all
+    pairs of bits: the coin is independent of the record, and the worst two pairs differ in both bits, so that it is as
+    private as binary randomized response. A number gives a random pair of bits, so the certificate holds for numbers
+    too.
 
     Parameters
     ----------

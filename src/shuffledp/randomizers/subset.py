@@ -264,16 +264,17 @@ class SubsetSelection(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Overlap of any three records' sets of likely reports, one of `Triples`: "alike".
+        """How the sets of likely reports of three records overlap, as a word of `Triples`: "alike", whichever they are.
 
-        Categories may be renamed.
+        Categories may be renamed without a change of the law.
         """
         return "alike"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Return the relative numbers of subsets with none, a given one, a given two, and all of three categories.
+        """Return the relative numbers of subsets that contain none, one, two, and all of three categories.
 
-        The unit is C(k, d)/(k (k-1) (k-2)).
+        The unit is C(k, d)/(k (k-1) (k-2)), with d the size. Of one or two categories, given ones are meant; see
+        `TwoLevelFamily.triple_weights`.
         """
         d = float(self.subset_size(epsilon0))
         rest = self.k - d
@@ -285,20 +286,28 @@ class SubsetSelection(TwoLevelFamily):
         )
 
     def third(self, law: TwoLevelLaw, epsilon0: ArrayLike) -> FloatArray:
-        """Return P(x0 in, x1 not in the subset | record x2), at each budget.
+        """Return the chance, for a record x2, that the subset contains x0 but not x1, at each budget.
 
-        Under omega x2 takes one of the d - 1 other places in the subset, or one of k - d - 1 places outside, of k - 2.
+        Under omega, x2 takes one of the d - 1 other places in the subset, or one of k - d - 1 places outside it, of k -
+        2. See `TwoLevelFamily.third`.
         """
         d = self.subset_size(epsilon0)
         return law.only * (law.top * ((d - 1) / (self.k - 2)) + law.gamma * ((self.k - d - 1) / (self.k - 2)))
 
     def keep_thresholds(self, epsilon0: ArrayLike) -> Words:
-        """Return integers K: the subset is drawn among those with the record with probability K/2^64, else among all.
+        """Return 64-bit whole numbers K, one per budget: with probability K/2^64 the record is kept.
+
+        If it is kept, the subset is drawn uniformly from those that contain the record; else from all subsets.
 
         Parameters
         ----------
         epsilon0 : array_like
             Local budgets, nats, from 0 to 700.
+
+        Returns
+        -------
+        ndarray of uint64
+            K, in the shape of `epsilon0`.
         """
         return keep_thresholds(*keep_masses(local_budgets(epsilon0), self.subset_size(epsilon0) / self.k))
 

@@ -122,17 +122,18 @@ class RangeTree(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Overlap of any three records' sets of likely reports, one of `Triples`: "alike by parts".
+        """How the sets of likely reports of three records overlap, as a word of `Triples`: "alike by parts".
 
-        On each level, records below different nodes overlap alike.
+        Given the level of a report, the sets of any three records below different nodes of that level overlap in the
+        same way.
         """
         return "alike by parts"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Return the relative masses of the reports in none, one, two or three of three records' sets: all equal.
+        """Return the relative masses of reports by which of three records make them likely; all are equal.
 
         For three records below different topmost nodes: at every level the eight sign patterns of three rows, with the
-        sign of the report, are equally frequent.
+        sign of the report, are equally frequent. See `TwoLevelFamily.triple_weights`.
         """
         del epsilon0
         return 1.0, 1.0, 1.0, 1.0

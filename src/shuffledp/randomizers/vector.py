@@ -67,7 +67,15 @@ def mix(words: Words) -> Words:
 
 
 def seeded_words(seeds: Words, places: Words) -> Words:
-    """Return the 64-bit word mix(mix(seed + golden) + golden (place + 1)) of each seed at each place, as a matrix."""
+    """Return a 64-bit word for each seed and place: mix(mix(seed + golden) + golden (place + 1)).
+
+    Parameters
+    ----------
+    seeds : ndarray of uint64, shape (n,)
+        The seeds, one per row of the result.
+    places : ndarray of uint64, shape (m,)
+        The places, one per column.
+    """
     keys = mix(seeds + np.uint64(_GOLDEN))
     return mix(keys[:, None] + np.uint64(_GOLDEN) * (places + np.uint64(1)))
 
@@ -323,7 +331,10 @@ class DirectionCodebook(SeededFamily):
 
     @property
     def name(self) -> str:
-        """Name on the command line: ``"directions:D:M:CLOSE"``, with ``":INNER"`` if there is a subspace."""
+        """Name on the command line: ``"directions:D:M:CLOSE"``, with the dimension, `codewords` and `likely`.
+
+        If there is a subspace, ``":INNER"`` with its dimension is appended.
+        """
         return f"directions:{self.dimension}:{self.size}:{self.close}" + (f":{self.inner}" if self.inner else "")
 
     @property
@@ -371,8 +382,8 @@ class DirectionCodebook(SeededFamily):
         """Return the indices of the `close` codewords nearest to each record, shape (n, close).
 
         They are in ascending order of pairs of codewords. Opposite records have exactly opposite codewords. Which are
-        closest is decided in single precision. That is no matter of privacy, for which any such set will do; where two
-        codewords are as close up to 2^-20 or so, another processor may take the other one.
+        closest is decided in single precision. This does not affect privacy, since any such set gives the same
+        guarantee. If two codewords are equally close up to about 2^-20, another processor may choose the other one.
         """
         lengths = norms(vectors, "l2")
         # x and -x are projected as one vector, whose first entry that is not 0 is positive: so their sets are disjoint

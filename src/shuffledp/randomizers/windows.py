@@ -98,7 +98,10 @@ class WindowFamily(TwoLevelFamily):
         return TwoLevelLaw.of(local_budgets(epsilon0), *(weight.astype(np.float64) for weight in weights))
 
     def third(self, law: TwoLevelLaw, epsilon0: ArrayLike) -> FloatArray:
-        """Return P(report likely for one end of the range only | middle of the range), the same for both ends."""
+        """Return the chance that a record in the middle of the range reports what one end alone makes likely.
+
+        It is the same for both ends. See `TwoLevelFamily.third`.
+        """
         window, share, _ = self.shape(epsilon0)
         own = np.minimum(window, self.cells - window)
         start = (self.cells - window) // 2  # where K - w is odd, half of the windows start one further
@@ -109,7 +112,7 @@ class WindowFamily(TwoLevelFamily):
 
     @property
     def triples(self) -> Triples:
-        """Overlap of any three records' sets of likely reports, one of `Triples`: "listed".
+        """How the sets of likely reports of three records overlap, as a word of `Triples`: "listed".
 
         `worst_places` lists the worst triples.
         """
@@ -279,7 +282,17 @@ class WindowFamily(TwoLevelFamily):
 
 
 def own_mass(cells: int, window: NDArray[np.int64], share: NDArray[np.int64]) -> FloatArray:
-    """Return f = omega(A_x), the blanket's mass on a record's likely outputs, from K, w and beta in units of 2^-24."""
+    """Return f = omega(A_x), the blanket's mass on a record's likely outputs.
+
+    Parameters
+    ----------
+    cells : int
+        Number K of cells.
+    window : array_like of int
+        Number w of cells of a window.
+    share : array_like of int
+        Share beta of reports that are cells, in units of 2^-24.
+    """
     return (2 * share * window + (WHOLE - share) * cells) / (2.0 * WHOLE * cells)
 
 
@@ -314,7 +327,17 @@ def reading(cells: int, shape: Shape, keep: FloatArray, blanket: FloatArray) -> 
 
 
 def ideal_law(cells: int, shape: Shape, epsilon0: FloatArray) -> NumberLaw:
-    """Return mean and variance of a report read as a cell, from the formula's chances, without rounding."""
+    """Return mean and variance of a report read as a cell, from the formula's chances, without rounding.
+
+    Parameters
+    ----------
+    cells : int
+        Number K of cells.
+    shape : Shape
+        Shape of the reports at each budget.
+    epsilon0 : ndarray
+        Local budgets, nats.
+    """
     return reading(cells, shape, *keep_masses(epsilon0, own_mass(cells, shape.window, shape.share)))
 
 
@@ -325,7 +348,10 @@ def worst_variance(law: NumberLaw) -> FloatArray:
 
 
 def largest_variance(law: NumberLaw) -> FloatArray:
-    """Return the largest variance, over t, of a reading symmetric around t = 1/2: at an end, or in the middle."""
+    """Return the largest variance over records t in [0, 1], for a reading whose variance is symmetric around 1/2.
+
+    It is attained at an end or in the middle.
+    """
     flat, tilt, curved = law.variance
     return np.maximum(flat, flat + tilt / 2.0 + curved / 4.0)
 

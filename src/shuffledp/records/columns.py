@@ -55,7 +55,7 @@ NO_RECODE = Recode()
 def read_labels(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
     """Return the public categories as a tuple, after checking that there are at least two, none missing and none twice.
 
-    Categories are compared in their one spelling (`shuffledp.tables.options`).
+    Two categories are the same if they are the same word (`shuffledp.tables.canonical`).
     """
     if isinstance(categories, str):
         raise InvalidInput(f"categories must be a list of labels, not the text {shown(categories)}")
@@ -70,7 +70,7 @@ def read_labels(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 
 def check_different(words: Sequence[Hashable], one: str, several: str) -> None:
-    """Refuse names of which two have the same spelling, since a row could not be assigned to one of them.
+    """Refuse names of which two are the same word, since a row could not be assigned to one of them.
 
     Parameters
     ----------
@@ -434,7 +434,7 @@ def _missing(label: object) -> bool:
 
 
 def read_words(column: Any, before: int, recode: Recode) -> pl.Series:
-    """Return the records as words in their one spelling, missing ones replaced.
+    """Return the records as words in their normal form (`shuffledp.tables.canonical`), missing ones replaced.
 
     Parameters
     ----------

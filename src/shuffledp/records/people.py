@@ -131,7 +131,7 @@ class RowBudgets:
         return self._checked(batch.numbers(self.epsilon0), batch.before) * self.factor
 
     def explained(self, error: InvalidInput) -> InvalidInput:
-        """Return an error about the column of budgets with the advice to explain words by `consent`.
+        """Return the error; if it is about the column of budgets, with the advice to explain words by `consent`.
 
         Others unchanged.
         """

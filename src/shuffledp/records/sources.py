@@ -67,12 +67,14 @@ Reader = TypeVar("Reader", bound=Callable[..., Any])
 
 
 def as_in_table(read: Reader) -> Reader:
-    """Make a method that reads a batch, its last argument, name the row of a bad entry as the table numbers it.
+    """Return a method that names the row of a bad entry by its number in the table, made from one that does not.
+
+    The method reads a batch, its last argument, whose rows may be a choice of the table's.
 
     Parameters
     ----------
     read : callable
-        Numbers the rows that are asked, from 1.
+        The method, whose errors number the rows of the batch from 1.
     """
 
     @functools.wraps(read)
@@ -220,7 +222,15 @@ class Rows:
 
 @dataclass(frozen=True)
 class Arrays:
-    """Arrays by name as a source, with one entry (or row) of each per user."""
+    """Arrays by name as a source, with one entry (or row) of each per user.
+
+    Parameters
+    ----------
+    data : mapping of str to array
+        The arrays, all of one length.
+    rows : int
+        Approximate number of rows of a batch.
+    """
 
     data: Mapping[str, Any]
     rows: int
@@ -338,7 +348,7 @@ class Where:
 
 
 def checked_where(where: object) -> dict[str, tuple[Hashable, ...]]:
-    """Read which public values asked rows have; nothing where all rows are asked.
+    """Return the public values that the asked rows must have, by column; empty if all rows are asked.
 
     Parameters
     ----------
@@ -385,7 +395,10 @@ class Selected:
         return self.source.name
 
     def count(self) -> int:
-        """See `Source.count`; the columns with the public values are read, once."""
+        """Return the number of rows that are asked; see `Source.count`.
+
+        The columns with the public values are read for it, once.
+        """
         return self._rows
 
     @functools.cached_property
@@ -395,12 +408,12 @@ class Selected:
     def batches(
         self, *, numbers: Sequence[str] = (), texts: Sequence[str] = (), gaps: Sequence[str] = ()
     ) -> Iterator[Batch]:
-        """See `Source.batches`; a batch holds the rows that are asked, and their places in the table.
+        """Yield the rows that are asked batch by batch, with their places in the table; see `Source.batches`.
 
         Raises
         ------
         InvalidInput
-            If nobody has a value that was named, or all of those of one row.
+            If no row has one of the values that were named, or no row has a value of each column.
         """
         own = tuple(each.column for each in self.where)
         met = [np.zeros(len(each.values), dtype=np.bool_) for each in self.where]
@@ -431,7 +444,9 @@ class Selected:
 
 
 def nobody_has(where: Where, place: int, name: str, words: Iterable[Any]) -> InvalidInput:
-    """Return the error that no row has a value that was named; the values of the column are shown as an entry is.
+    """Return the error to raise if no row has a value that was named.
+
+    It lists the values of the column only where error messages may show entries.
 
     Parameters
     ----------
@@ -574,7 +589,7 @@ class Person:
 
 
 def person_words(names: Any, column: str, before: int = 0) -> pl.Series:
-    """Return the owner of each row as a word in its one spelling.
+    """Return the owner of each row as a word in its normal form (`shuffledp.tables.canonical`).
 
     Parameters
     ----------
@@ -604,5 +619,5 @@ def person_words(names: Any, column: str, before: int = 0) -> pl.Series:
 
 
 def unnamed(words: pl.Series) -> pl.Series:
-    """Return, for each entry of a person column in its one spelling, whether it names nobody."""
+    """Return, for each entry of a person column in its normal form, whether it names nobody."""
     return (words.is_null() | words.str.to_lowercase().is_in(MISSING)).fill_null(True)

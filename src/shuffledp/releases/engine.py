@@ -63,7 +63,9 @@ def expected_levels(budgets: Budgets) -> Words:
 
 
 def level_counts(budgets: Budgets, at: NDArray[np.int64] | None, rows: int) -> Words:
-    """Return the number of rows of each level or, for more than 4,096 levels, the sum of their keys modulo 2^64.
+    """Return the number of rows of each level or, for more than 4,096 levels, one sum of hashes that stands for it.
+
+    The sum is over the rows, of a 64-bit hash of each row's level, modulo 2^64.
 
     Parameters
     ----------
@@ -658,7 +660,7 @@ class OneMachine(Engine):
     source: Source
 
     def selected(self, where: tuple[Where, ...]) -> OneMachine:
-        """See `Engine.selected`."""
+        """Return the engine of those rows alone that have the public values; see `Engine.selected`."""
         assert isinstance(self.source, Rows | Arrays)  # rows are chosen once
         return OneMachine(Selected(self.source, where))
 

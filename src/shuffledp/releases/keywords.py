@@ -81,7 +81,7 @@ class Options(RunOptions, total=False):
 
 
 class InMemory(_Shared, total=False):
-    """The keyword options for records in memory: `person` holds the owner of each record."""
+    """Keyword options of `release` for records in memory; `person` holds the owner of each record, shape (n,)."""
 
     mechanism: str | None
     missing_as: Hashable
@@ -272,11 +272,12 @@ def release_by(
         The names of all groups, at least one, known beforehand. A row of none of them is an error, and so is a person
         with rows in several.
     margins : Margins, optional
-        What the answer will be `GroupedRelease.weighted` to: if that cannot be done, nothing is entered or drawn.
+        Margins to which the answer will be weighted (`GroupedRelease.weighted`). If they do not fit, nothing is entered
+        or drawn.
     **options
-        As for `release`; they hold for every group, so `delta` must be below 1/n of the smallest, and a target's
-        budget is the one that the smallest group allows. The ledger enters what the question costs the group in which
-        it costs most, once.
+        As for `release`; they hold for every group, so `delta` must be below 1/n of the smallest, and a target's budget
+        is the one that the smallest group allows. The ledger enters what the question costs the group in which it costs
+        most, once.
 
     Returns
     -------

@@ -112,7 +112,7 @@ class Release:
     where : mapping of str to tuple of hashable
         Public values of the rows that were asked, by column; empty: all rows were.
     lowered : float
-        What every budget of a column was lowered by to meet a target, in (0, 1]; 1: they are as they were stated.
+        Factor, in (0, 1], by which every budget of a column was multiplied to meet a target; 1: none was lowered.
     """
 
     question: Question

@@ -105,7 +105,7 @@ class Entering:
     def into(
         ledger: Ledger | str | Path | None, population: str, fixed_in_advance: str | None, title: str
     ) -> Entering | None:
-        """Return the ledger that a release names, opened; None if it names none.
+        """Return the ledger that a release names, opened; None if it names none. Parameters are those of `Terms`.
 
         Raises
         ------
@@ -531,7 +531,7 @@ def release(
     ----------
     asked : Ask or sequence of Ask
         One question; or several, at least one, each of which everybody answers with the whole local budget. `delta`,
-        and a target, are then those of all questions together, too.
+        and a target, then also hold for all questions together.
     people : People
         The people who are asked. With `by` and `groups` each public group is shuffled by itself, so only its own
         members hide each other: small groups have weak guarantees. Which group a person is in is public, and not

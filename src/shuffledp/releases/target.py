@@ -45,7 +45,7 @@ def checked_target(target: float) -> float:
 
 
 def sized(people: Headcount, size: float) -> Headcount:
-    """Return the same people with budgets of a size.
+    """Return the same people with all budgets multiplied by ``size``.
 
     Parameters
     ----------

@@ -232,15 +232,15 @@ class People:
         A file of text (CSV, TSV and the like) or of Parquet, plain or packed; ``"-"`` for standard input; any dataframe
         that speaks the Arrow interface; or arrays by name.
     budgets : float, str or RowBudgets, optional
-        One local budget for all (nats, 0 to 700), the name of the column with each row's budget, or the long form.
-        Budgets are public, and must not depend on the records. One for all, or ``Terms.target_epsilon``; a column may
-        go with a target.
+        One local budget for all (nats, 0 to 700), the name of the column with each row's budget, or a `RowBudgets`.
+        Budgets are public, and must not depend on the records. With ``Terms.target_epsilon`` leave them out, or name a
+        column, whose budgets are then lowered to meet the target.
     person : str, optional
         The column with the owner of each row. Without it each row is taken as a person, and every output says so.
     rows_per_person : {"refuse", "one"} or int
-        Rule for people with several rows. "refuse": an error says how many there are. "one": one row of each is
-        used, chosen by secure randomness without looking at the records. A number K: every row is used, and the
-        guarantee is for groups of K rows.
+        Rule for people with several rows. "refuse": an error says how many there are. "one": one row of each is used,
+        chosen by secure randomness without looking at the records. A number K: every row is used, and the guarantee is
+        for groups of K rows.
     missing_person : {"refuse", "own"}
         Rule for a row whose owner is missing. "refuse": an error. "own": the only row of a person of its own; the
         guarantee then holds only if such rows are of different people, who have no other row.
@@ -254,8 +254,9 @@ class People:
     groups : sequence of hashable, optional
         The names of all groups, known beforehand; needed with `by`.
     where : mapping of str to hashable or sequence of hashable, optional
-        Only rows with these values are asked, such as ``{"city": "Oslo"}``; of several values of a column a row needs
-        one, of several columns all. The columns are public, and so is who has which value: they are not protected.
+        Only rows with these values are asked, such as ``{"city": "Oslo"}``; if a column has several values, a row needs
+        one of them; if there are several columns, a row needs a value of each. The columns are public, and so is who
+        has which value: they are not protected.
     table_options : TableOptions, optional
         Format of a text file, where it is not to be detected; whether error messages show cells.
 

@@ -360,7 +360,19 @@ def in_memory(
     options: Mapping[str, Any],
     delta0: ArrayLike = 0.0,
 ) -> Release:
-    """Release an answer from records in memory: put records, budgets and owners side by side as a table, and ask it."""
+    """Release an answer from records in memory: put records, budgets and owners side by side as a table, and ask it.
+
+    Parameters
+    ----------
+    question : Question
+        The question.
+    records : sequence, array or polars Series
+        One record per user.
+    epsilon0, delta0 : float or array_like, shape (n,)
+        Local budgets; epsilon0 in nats, or None with a target.
+    options : mapping
+        Keyword options, as for `release`; `person` is an array.
+    """
     function = f"estimate_{question.name.replace('-', '_')}"
     told_apart(options, function, OWN)  # before the records are looked at
     if options.get("where"):

@@ -57,11 +57,11 @@ class Axis:
     last: float
 
     def at(self, value: float) -> float:
-        """Return the position of a value."""
+        """Return the position of a value on the page, in pixels."""
         return self.first + (value - self.start) / (self.end - self.start) * (self.last - self.first)
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Return about ``about`` round values inside the axis."""
+        """Return round values inside the axis at which ticks are drawn, roughly ``about`` of them."""
         raw = (self.end - self.start) / about
         unit = 10.0 ** math.floor(math.log10(raw))
         step = next(unit * m for m in (1, 2, 5, 10) if unit * m >= raw * 0.999)
@@ -70,7 +70,17 @@ class Axis:
 
 
 def mean_picture(estimate: float, low: float, high: float, bounds: tuple[float, float], truth: float | None) -> str:
-    """Return a picture of a mean with its confidence interval on a stretch of its range, and the known true value."""
+    """Return a picture of a mean with its confidence interval, as inline SVG.
+
+    Parameters
+    ----------
+    estimate, low, high : float
+        The estimate and the ends of its interval.
+    bounds : tuple of float
+        The range of the values.
+    truth : float or None
+        The true value, if known; it is marked.
+    """
     values = [low, high, estimate, *([] if truth is None else [truth])]
     room = max(max(values) - min(values), (bounds[1] - bounds[0]) * 1e-6) * 0.6
     axis = Axis(min(values) - room, max(values) + room, 16, WIDTH - 16)
@@ -87,7 +97,17 @@ def mean_picture(estimate: float, low: float, high: float, bounds: tuple[float, 
 
 
 def bars_picture(rows: Sequence[Entry], truths: Sequence[float] | None, what: str = "Estimated share") -> str:
-    """Return a picture of shares, or of differences, as bars with their intervals, and with true shares if known."""
+    """Return a picture of shares, or of differences, as bars with their confidence intervals, as inline SVG.
+
+    Parameters
+    ----------
+    rows : sequence of Entry
+        The numbers with their names and intervals.
+    truths : sequence of float or None
+        The true values, if known; they are marked.
+    what : str
+        What the numbers are, for the description of the picture.
+    """
     top = max([0.0, *(max(row.high, row.value) for row in rows), *(truths or ())]) * 1.05
     bottom = min(0.0, min(min(row.low, row.value) for row in rows))
     names = 118.0
@@ -185,7 +205,15 @@ def _shares(axis: Axis) -> list[str]:
 
 
 def profile_picture(curves: Sequence[ProfileCurve], epsilon: float, delta: float) -> str:
-    """Return a picture of privacy profiles, delta on a logarithmic scale, with the published point marked."""
+    """Return a picture of privacy profiles, delta on a logarithmic scale against epsilon, as inline SVG.
+
+    Parameters
+    ----------
+    curves : sequence of ProfileCurve
+        The curves.
+    epsilon, delta : float
+        The published point, which is marked; epsilon in nats.
+    """
     ends = [e for curve in curves for e in curve.epsilons]
     positive = [d for curve in curves for d in curve.deltas if d > 0.0]
     floor = max(math.floor(math.log10(min([delta, *positive]))), math.floor(math.log10(delta)) - 6)

@@ -185,7 +185,7 @@ def other_headline(plan: Plan) -> str | None:
 
 
 def error_words(plan: Plan, error: float) -> str:
-    """Return a standard error with its unit: points for shares, the question's unit for numbers."""
+    """Return a standard error of the plan with its unit: points for shares, the question's unit for numbers."""
     return distance(error, shares=_of_shares(plan), digits=DIGITS)
 
 

@@ -196,7 +196,7 @@ def release_to_json(release: Release, *, simplex: bool = False, simultaneous: bo
 
 
 def where_to_json(where: Mapping[str, Sequence[Hashable]]) -> list[dict[str, Any]]:
-    """List the public values of the rows that were asked, column by column."""
+    """Return the public values that the rows asked must have, as a list with one object for each column."""
     return [{"column": column, "values": [str(value) for value in values]} for column, values in where.items()]
 
 

@@ -112,7 +112,16 @@ def moves(epsilon: float, delta: float) -> str:
 def promise(level: LevelGuarantee, delta: float, setting: Setting, counts: str = "user") -> str:
     """Return the guarantee of one level in one or two sentences.
 
-    ``counts`` is the word for what the setting counts, see `unit`.
+    Parameters
+    ----------
+    level : LevelGuarantee
+        The level's guarantee.
+    delta : float
+        Central delta, in (0, 1).
+    setting : Setting
+        The setting.
+    counts : str
+        The word for what the setting counts, see `unit`.
     """
     if math.isinf(level.epsilon.upper):
         return f"Nothing can be promised to this level at delta = {probability(delta)}."
@@ -310,7 +319,7 @@ def local_budget(level: LevelGuarantee) -> str:
 
 
 def asymptotic_epsilon(guarantee: Guarantee, key: str) -> float | None:
-    """Return the epsilon (nats) that a published formula claims for the worst level; None if it does not apply."""
+    """Return the epsilon (nats) that the published formula ``key`` claims for the worst level; None if it has none."""
     for evidence in guarantee.evidence:
         if evidence.key == key and evidence.epsilon is not None:
             return evidence.epsilon.upper

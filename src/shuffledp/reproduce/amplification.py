@@ -51,7 +51,15 @@ def sizes(quick: bool) -> list[int]:
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
-    """Evaluate every bound of the amplification figure, and return its tables, pictures and caption."""
+    """Evaluate every bound of the amplification figure, and return its tables, pictures and caption.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether to compute fewer points.
+    progress : callable
+        Called with the share of the work done, from 0 to 1.
+    """
     rows: list[tuple[Cell, ...]] = []
     by_level: list[tuple[Cell, ...]] = []
     tasks = [(name, n) for name in POPULATIONS for n in sizes(quick)]
@@ -98,7 +106,7 @@ def _published(population: Budgets) -> Iterator[tuple[str, float, str]]:
 
 
 def draw(figure: Figure, table: Table) -> None:
-    """Draw one panel of epsilon against the number of users for each population."""
+    """Draw one panel of epsilon against the number of users for each population on the empty figure; see `run`."""
     panels = figure.subplots(2, 2, sharex=True)
     for axes, name in zip(panels.flat, POPULATIONS, strict=True):
         _panel(axes, [row for row in table.rows if row[0] == name], NAMES[name])

@@ -222,7 +222,17 @@ STYLE: dict[Any, Any] = {
 
 
 def bracket(axes: Axes, x: Sequence[float], lower: Sequence[float], upper: Sequence[float], label: str) -> None:
-    """Draw a certified bracket: the band between the epsilon that an attack attains and the certified upper end."""
+    """Draw a certified bracket: the band between the epsilon that an attack attains and the certified upper end.
+
+    Parameters
+    ----------
+    axes : Axes
+        Where to draw.
+    x, lower, upper : sequence of float
+        Horizontal values, epsilon attained by an attack, and certified upper end at each.
+    label : str
+        Name of the bracket in the legend.
+    """
     axes.fill_between(x, lower, upper, **BAND)
     axes.plot(x, upper, color=BLUE, label=f"{label}: certified upper")
     axes.plot(x, lower, color=BLUE, linestyle=(0, (1, 1.2)), label=f"{label}: attained by an attack")

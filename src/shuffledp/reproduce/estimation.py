@@ -121,7 +121,15 @@ def personal_budgets(share: float, cautious: float) -> FloatArray:
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
-    """Simulate every point of the four panels, and return the tables, pictures and caption."""
+    """Simulate every point of the four panels, and return the tables, pictures and caption.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether to compute fewer points and repetitions.
+    progress : callable
+        Called with the share of the work done, from 0 to 1.
+    """
     repeats = QUICK_REPEATS if quick else REPEATS
     points = [
         (panel, question, x, personal_budgets(*((x, BUDGETS[0]) if panel in "ac" else (FRACTIONS[0], x))))
@@ -236,7 +244,17 @@ Levels = tuple[tuple[float, int], ...]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A simulated mean and a two-sided interval that holds with the stated confidence, however small the mean."""
+    """A simulated mean and a two-sided interval that holds with the stated confidence, however small the mean.
+
+    Parameters
+    ----------
+    value : float
+        The mean.
+    lower, upper : float
+        Ends of the interval.
+    confidence : float
+        Probability that the interval covers the expectation, in (0, 1).
+    """
 
     value: float
     lower: float
@@ -254,7 +272,10 @@ def bernstein(values: Array, top: float, confidence: float) -> Estimate:
 
 
 def clopper_pearson(hits: int, trials: int, alpha: float) -> tuple[float, float]:
-    """Return the lower and upper confidence limits for a probability, each wrong with chance at most alpha."""
+    """Return the lower and upper confidence limits for a probability, each wrong with chance at most alpha.
+
+    ``hits`` of ``trials`` independent trials succeeded.
+    """
     lower = float(stats.beta.ppf(alpha, hits, trials - hits + 1)) if hits else 0.0
     upper = float(stats.beta.isf(alpha, hits + 1, trials - hits)) if hits < trials else 1.0
     return lower, upper
@@ -314,12 +335,21 @@ class Window:
         return _root(excess, self.victim)
 
     def simulated_delta(self, epsilon: float, trials: int, seed: int, alpha: float) -> float:
-        """Return a Clopper-Pearson lower limit of the attack's delta by simulation, wrong with chance alpha.
+        """Return a lower confidence limit (Clopper-Pearson) of the attack's delta at epsilon, by simulation.
 
-        The test of the attack is "at least k reports in the window".
+        The test of the attack is "at least k reports in the window"; k is chosen from the exact laws, before anything
+        is drawn. The others' reports are independent, so their number in the window is binomial and drawn as such.
 
-        k is chosen from the exact laws, before anything is drawn. The others' reports are independent, so their
-        number in the window is binomial and drawn as such.
+        Parameters
+        ----------
+        epsilon : float
+            Nats.
+        trials : int
+            Number of simulated collections for each record of the attacked user.
+        seed : int
+            Seed of the simulation.
+        alpha : float
+            Probability that the limit is wrong.
         """
         zero, one = self.laws()
         k = int(np.flatnonzero(zero > math.exp(epsilon) * one)[0])
@@ -365,10 +395,15 @@ def _level_law(e0: float, steps: int, epsilon: float) -> tuple[Array, Array]:
 def three_symbol_delta(levels: Levels, epsilon: float) -> float:
     """Return the exact delta for permuted users who answer in order by 3-ary randomized response.
 
-    All other users hold symbol 2.
+    The victim holds 0 or 1, and all other users hold symbol 2. The density of z_1..z_n relative to "everybody on symbol
+    2" is (1/n) sum_t R_t(x)(z_t)/R_t(2)(z_t), so that delta = (1/n) E(sum_t v_t)_+ over independent symbols.
 
-    The density of z_1..z_n relative to "everybody on symbol 2" is (1/n) sum_t R_t(x)(z_t)/R_t(2)(z_t), so that
-    delta = (1/n) E(sum_t v_t)_+ over independent symbols; two levels, all counts enumerated.
+    Parameters
+    ----------
+    levels : sequence of (float, int)
+        Two local budgets (nats), and the number of steps with each.
+    epsilon : float
+        Nats.
     """
     (first, n1), (second, n2) = levels
     values, masses = _level_law(first, n1, epsilon)
@@ -384,7 +419,19 @@ def three_symbol_delta(levels: Levels, epsilon: float) -> float:
 def simulated_protocol_delta(levels: Levels, epsilon: float, runs: int, seed: int, confidence: float) -> Estimate:
     """Return delta estimated by runs of the real protocol: users are permuted and answer in order.
 
-    It averages (1 - e^eps P1/P0)_+ over the outputs that the analyst sees.
+    It averages (1 - e^eps P1/P0)_+ over outputs drawn if the victim holds 0, with P0 and P1 the probability of all that
+    the analyst sees if she holds 0, and if she holds 1.
+
+    Parameters
+    ----------
+    levels, epsilon
+        As for `three_symbol_delta`.
+    runs : int
+        Number of runs.
+    seed : int
+        Seed of the simulation.
+    confidence : float
+        Confidence of the interval, in (0, 1).
     """
     random = np.random.default_rng(seed)
     budgets = np.concatenate([np.full(count, e0) for e0, count in levels])
@@ -410,6 +457,17 @@ def importance_delta(levels: Levels, epsilon: float, samples: int, seed: int, co
     """Return the delta of `three_symbol_delta`, estimated by importance sampling, with a confidence interval.
 
     E(S)_+ = M(theta) E_theta[S_+ e^(-theta S)], terms up to M/(e theta).
+
+    Parameters
+    ----------
+    levels, epsilon
+        As for `three_symbol_delta`.
+    samples : int
+        Number of samples.
+    seed : int
+        Seed of the simulation.
+    confidence : float
+        Confidence of the interval, in (0, 1).
     """
     laws = [(count, *_symbols(e0, epsilon)) for e0, count in levels]
 
@@ -433,7 +491,20 @@ def importance_delta(levels: Levels, epsilon: float, samples: int, seed: int, co
 
 
 def round_counts(e0: float, rounds: int) -> tuple[Array, Array]:
-    """Return the law of a user's number of ones if she holds 0, and the likelihood ratio of 1 to 0 at each number."""
+    """Return the law of a user's number of ones over several rounds if she holds 0, and its likelihood ratios.
+
+    Parameters
+    ----------
+    e0 : float
+        Local budget of one round, nats.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    law, ratio : ndarray, shape (rounds + 1,)
+        Probability of each number of ones if she holds 0; and the probability if she holds 1, over that.
+    """
     k = np.arange(rounds + 1.0)
     return stats.binom.pmf(k, rounds, 1 / (1 + math.exp(e0))), np.exp(e0 * (2 * k - rounds))
 
@@ -441,11 +512,20 @@ def round_counts(e0: float, rounds: int) -> tuple[Array, Array]:
 def linked_rounds_delta(e0: float, rounds: int, n: int, epsilon: float, step: float = 0.2) -> float:
     """Return delta for n users' linked randomized responses over several rounds under one permutation.
 
-    All other users hold 0.
+    All other users hold 0. What is seen can be reduced to the users' numbers of ones. Its likelihood ratio is the mean
+    m of the users' own ratios (`round_counts`), with E m = 1, so that delta = E(m - e^eps)_+ = 1 - e^eps + E(e^eps -
+    m)_+. Only m < e^eps matters, so large ratios are dropped from the convolution.
 
-    The users' numbers of ones suffice, and the ratio is their mean ratio m, E m = 1: delta = E(m - e^eps)_+ =
-    1 - e^eps + E(e^eps - m)_+. Only m < e^eps matters, so large ratios may be dropped from the convolution. Ratios
-    are split linearly onto a grid; that raises delta by about step^2/(8 n), far below what is printed.
+    Parameters
+    ----------
+    e0 : float
+        Local budget of one round, nats.
+    rounds, n : int
+        Number of rounds, and of users.
+    epsilon : float
+        Nats.
+    step : float
+        Width of the grid onto which ratios are split linearly; it raises delta by about step^2/(8 n).
     """
     chances, ratios = round_counts(e0, rounds)
     length = int(math.exp(epsilon) * n / step) + 2
@@ -470,7 +550,10 @@ def linked_rounds_delta(e0: float, rounds: int, n: int, epsilon: float, step: fl
 
 
 def unshuffled_rounds_epsilon(e0: float, rounds: int, delta: float) -> float:
-    """Return the epsilon, in nats, of one user's answers to several rounds without any shuffling."""
+    """Return the epsilon, in nats, of one user's answers to several rounds without any shuffling.
+
+    Each round is binary randomized response with local budget ``e0`` (nats); ``delta`` is in (0, 1).
+    """
     zero, ratios = round_counts(e0, rounds)
 
     def excess(epsilon: float) -> float:

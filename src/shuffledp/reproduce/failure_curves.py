@@ -33,7 +33,17 @@ def _some(points: np.ndarray, quick: bool) -> np.ndarray:
 
 
 def one_budget(n: int = 1000, delta: float = 1e-6, *, quick: bool = False) -> Iterator[Point]:
-    """Return the curves of items 1 and 2: epsilon against the local budget."""
+    """Yield the points (figure, series, x, y) of the curves of items 1 and 2: epsilon against the local budget.
+
+    Parameters
+    ----------
+    n : int
+        Number of users, all of one budget.
+    delta : float
+        Central delta, in (0, 1).
+    quick : bool
+        Whether to compute fewer points.
+    """
     for e0 in _some(LOCAL_BUDGETS, quick):
         e0 = float(e0)
         asked = tables.same(e0, n)
@@ -53,7 +63,10 @@ def _profiles(figure: str, series: dict[str, Curve], at: np.ndarray) -> Iterator
 
 
 def laplace(*, quick: bool = False) -> Iterator[Point]:
-    """Return the curves of item 4: delta against epsilon for a victim (the analysed user) with budget 2."""
+    """Return the curves of item 4: delta against epsilon for a victim (the analysed user) with budget 2.
+
+    Parameters are as for `one_budget`.
+    """
     asked = tables.setting(Budgets([0.01, 2.0], [9999, 1]), Laplace(0.0, 1.0))
     parts = {key: bounds[key].profile(asked, 2.0) for key in ("blanket", "gspa")}
     slow: dict[str, Curve] = {"certified": lambda x: parts["blanket"].delta(x).upper}
@@ -63,7 +76,10 @@ def laplace(*, quick: bool = False) -> Iterator[Point]:
 
 
 def ordered(*, quick: bool = False) -> Iterator[Point]:
-    """Return the curves of item 5: delta against epsilon for 900 steps of budget 0.01 and 100 of budget 4."""
+    """Return the curves of item 5: delta against epsilon for 900 steps of budget 0.01 and 100 of budget 4.
+
+    Parameters are as for `one_budget`.
+    """
     budgets = Budgets([e0 for e0, _ in tables.STEPS], [count for _, count in tables.STEPS])
     asked = tables.setting(budgets, seen="users")
     parts = {key: bounds[key].profile(asked, 4.0) for key in ("ordered", "gspa")}
@@ -76,7 +92,10 @@ def ordered(*, quick: bool = False) -> Iterator[Point]:
 
 
 def renyi(n: int = 1000, *, quick: bool = False) -> Iterator[Point]:
-    """Return the curves of item 7: Renyi divergence against its order."""
+    """Return the curves of item 7: Renyi divergence against its order.
+
+    ``n`` is the number of users. Other parameters are as for `one_budget`.
+    """
     orders = _some(ORDERS, quick)
     for e0 in (2.0, 4.0):
         figure = f"renyi, epsilon0 = {e0:g}"
@@ -93,7 +112,10 @@ def renyi(n: int = 1000, *, quick: bool = False) -> Iterator[Point]:
 
 
 def rounds(delta: float = 1e-5, *, quick: bool = False) -> Iterator[Point]:
-    """Return the curves of item 10: epsilon against the number of rounds."""
+    """Return the curves of item 10: epsilon against the number of rounds.
+
+    Parameters are as for `one_budget`.
+    """
     e0, n = tables.ROUND_BUDGET, tables.ROUND_USERS
     for count in ROUNDS[:: 3 if quick else 1]:
         fresh = tables.same(e0, n, randomizer=RandomizedResponse(k=2), rounds=count)
@@ -107,7 +129,10 @@ def rounds(delta: float = 1e-5, *, quick: bool = False) -> Iterator[Point]:
 
 
 def approximate(e0: float = 0.5, d0: float = 1e-3, n: int = 10_000, *, quick: bool = False) -> Iterator[Point]:
-    """Return the curves of item 6: delta(epsilon) of randomized response that shows the record with chance delta0."""
+    """Return the curves of item 6: delta(epsilon) of randomized response that shows the record with chance delta0.
+
+    ``e0`` is epsilon0, ``d0`` is delta0, ``n`` is the number of users. Other parameters are as for `one_budget`.
+    """
     claimed = bounds["gspa"].profile(tables.setting(Budgets([e0], [n], [d0])), e0)
     series: dict[str, Curve] = {"attained": lambda x: d0, "gspa": lambda x: claimed.delta(x).upper}
     yield from _profiles("approximate", series, _some(APPROXIMATE_EPSILONS, quick))
@@ -117,6 +142,8 @@ def pure(*, quick: bool = False) -> Iterator[Point]:
     """Return the curves of item 11: distance over delta0 from every pure randomizer, by the number of values.
 
     epsilon0 is 1.
+
+    Parameters are as for `one_budget`.
     """
     del quick
     for k in range(2, 21):

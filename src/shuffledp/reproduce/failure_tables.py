@@ -33,24 +33,46 @@ DENSITY, RANGE, PEOPLE = 0.7, 60.0, 10_000
 def setting(
     budgets: Budgets, randomizer: object = "any", seen: str = "reports", rounds: int = 1, **more: object
 ) -> Setting:
-    """Return an accounting setting with replace-one neighbours and these budgets and options."""
+    """Return an accounting setting with replace-one neighbours; the other arguments are those of `Setting`."""
     return Setting(budgets, randomizer, seen=seen, neighboring="replace-one", rounds=rounds, **more)  # type: ignore[arg-type]
 
 
 def same(epsilon0: float, n: int, **more: object) -> Setting:
-    """Return an accounting setting in which all n users have the local budget ``epsilon0``."""
+    """Return an accounting setting in which all n users have the local budget ``epsilon0`` (nats); see `setting`."""
     return setting(Budgets([epsilon0], [n]), **more)  # type: ignore[arg-type]
 
 
 def epsilon(key: str, asked: Setting, victim: float, delta: float) -> float:
-    """Return the epsilon, in nats, of the bound named ``key``: its lower end for a witness, else its upper end."""
+    """Return the epsilon, in nats, that a bound states: its lower end for a witness, else its upper end.
+
+    Parameters
+    ----------
+    key : str
+        Name of the bound.
+    asked : Setting
+        The setting.
+    victim : float
+        Local budget of the analysed user, nats.
+    delta : float
+        Central delta, in (0, 1).
+    """
     bound = bounds[key]
     found = bound.profile(asked, victim).epsilon(delta)
     return found.lower if bound.kind is Kind.CERTIFIED_LOWER else found.upper
 
 
 def one_budget_rows(delta: float = 1e-6, *, quick: bool = False) -> Iterator[Row]:
-    """Return the rows of items 1 and 2: claimed, attained and certified epsilon for users of one budget."""
+    """Yield the rows (item, case, quantity, value) of items 1 and 2: claimed, attained and certified epsilon.
+
+    All users have one budget.
+
+    Parameters
+    ----------
+    delta : float
+        Central delta, in (0, 1).
+    quick : bool
+        Whether to omit simulations and cases that take long.
+    """
     del quick
     cases = ((1, 4.0, 1000), (1, 5.0, 1000), (1, 6.0, 10_000), (2, 0.1, 1000), (2, 0.5, 10_000))
     for item, e0, n in cases:
@@ -62,7 +84,10 @@ def one_budget_rows(delta: float = 1e-6, *, quick: bool = False) -> Iterator[Row
 
 
 def error_term_rows(*, quick: bool = False) -> Iterator[Row]:
-    """Return the rows of item 3: total variation between the others' counts and their normal law."""
+    """Return the rows of item 3: total variation between the others' counts and their normal law.
+
+    Parameters are as for `one_budget_rows`.
+    """
     del quick
     for n in (100, 300):
         share = 0.99 / (1 + math.exp(0.1))
@@ -80,7 +105,10 @@ def error_term_rows(*, quick: bool = False) -> Iterator[Row]:
 
 
 def laplace_rows(delta: float = 1e-4, *, quick: bool = False) -> Iterator[Row]:
-    """Return the rows of item 4: one user with a large budget among users with very noisy Laplace reports."""
+    """Return the rows of item 4: one user with a large budget among users with very noisy Laplace reports.
+
+    Parameters are as for `one_budget_rows`.
+    """
     for victim, window in real.QUIET_LAPLACE.items():
         case = f"victim at {victim:g}, 9999 at 0.01, delta = {delta:g}"
         asked = setting(Budgets([0.01, victim], [9999, 1]), Laplace(0.0, 1.0))
@@ -96,7 +124,10 @@ def laplace_rows(delta: float = 1e-4, *, quick: bool = False) -> Iterator[Row]:
 
 
 def ordered_rows(*, quick: bool = False) -> Iterator[Row]:
-    """Return the rows of item 5: delta for permuted users who answer in order, with budgets fixed to steps."""
+    """Return the rows of item 5: delta for permuted users who answer in order, with budgets fixed to steps.
+
+    Parameters are as for `one_budget_rows`.
+    """
     asked = setting(Budgets([e0 for e0, _ in STEPS], [count for _, count in STEPS]), seen="users")
     for at in (0.2, 0.4):
         case = f"epsilon = {at:g}"
@@ -120,7 +151,10 @@ def ordered_rows(*, quick: bool = False) -> Iterator[Row]:
 def approximate_rows(
     e0: float = 0.5, d0: float = 1e-3, n: int = 10_000, delta: float = 1e-4, *, quick: bool = False
 ) -> Iterator[Row]:
-    """Return the rows of item 6: randomized response that sends the record in clear with chance delta0."""
+    """Return the rows of item 6: randomized response that sends the record in clear with chance delta0.
+
+    ``e0`` is epsilon0, ``d0`` is delta0, ``n`` is the number of users. Other parameters are as for `one_budget_rows`.
+    """
     del quick
     case = f"epsilon0 = {e0:g}, delta0 = {d0:g}, n = {n}"
     asked = setting(Budgets([e0], [n], [d0]))
@@ -132,7 +166,10 @@ def approximate_rows(
 
 
 def renyi_rows(*, quick: bool = False) -> Iterator[Row]:
-    """Return the rows of item 7: Corollary 2 of the RDP paper for n = 1000 users."""
+    """Return the rows of item 7: Corollary 2 of the RDP paper for n = 1000 users.
+
+    Parameters are as for `one_budget_rows`.
+    """
     del quick
     for e0, order in ((4.0, 8), (3.0, 32), (2.0, 4)):
         case = f"epsilon0 = {e0:g}, n = 1000, order = {order}"
@@ -145,7 +182,10 @@ def renyi_rows(*, quick: bool = False) -> Iterator[Row]:
 
 
 def training_rows(*, quick: bool = False) -> Iterator[Row]:
-    """Return the rows of item 8: those claims on the training algorithms that arithmetic can check."""
+    """Return the rows of item 8: those claims on the training algorithms that arithmetic can check.
+
+    Parameters are as for `one_budget_rows`.
+    """
     del quick
     k = math.sqrt(2 * math.log(1.25 / TRAINING_DELTA))
     sigma = 2 * CLIP / BLOCK * k / 0.5
@@ -161,13 +201,22 @@ def training_rows(*, quick: bool = False) -> Iterator[Row]:
 
 
 def weighted_mean(ones: dict[float, float]) -> float:
-    """Return the mean of Algorithm 2's estimate when a share ones[e] of all users has budget e and holds 1."""
+    """Return the expected estimate of Algorithm 2 for records 0 and 1.
+
+    Parameters
+    ----------
+    ones : dict of float to float
+        For a local budget e, the share of all users who have budget e and hold 1.
+    """
     weight = {e0: math.tanh(e0 / 2) for e0, _ in FRACTIONS}
     return sum(weight[e0] * share for e0, share in ones.items()) / sum(weight[e0] * share for e0, share in FRACTIONS)
 
 
 def estimator_rows(*, quick: bool = False) -> Iterator[Row]:
-    """Return the rows of item 9: expectation and error of the estimators of Algorithms 1 and 2."""
+    """Return the rows of item 9: expectation and error of the estimators of Algorithms 1 and 2.
+
+    Parameters are as for `one_budget_rows`.
+    """
     del quick
     yield 9, "density", "true", DENSITY
     rest = 1 - DENSITY
@@ -199,7 +248,10 @@ def linked_setting(rounds: int) -> Setting:
 
 
 def permutation_rows(delta: float = 1e-5, *, quick: bool = False) -> Iterator[Row]:
-    """Return the rows of item 10: epsilon if one permutation of the users serves all rounds."""
+    """Return the rows of item 10: epsilon if one permutation of the users serves all rounds.
+
+    Parameters are as for `one_budget_rows`.
+    """
     del quick
     case = f"{ROUNDS} rounds at {ROUND_BUDGET:g}, n = {ROUND_USERS}, delta = {delta:g}"
     fresh = same(ROUND_BUDGET, ROUND_USERS, randomizer=RandomizedResponse(k=2), rounds=ROUNDS)
@@ -222,7 +274,10 @@ def linked_epsilon(rounds: int, delta: float) -> float:
 
 
 def pure_rows(delta0: float = 1e-3, *, quick: bool = False) -> Iterator[Row]:
-    """Return the rows of item 11: distance of an approximate randomizer from every pure randomizer."""
+    """Return the rows of item 11: distance of an approximate randomizer from every pure randomizer.
+
+    ``delta0`` is the local delta. Other parameters are as for `one_budget_rows`.
+    """
     del quick
     for k in (6, 10):
         _, matrix = real.pairs_randomizer(k, 1.0, delta0)

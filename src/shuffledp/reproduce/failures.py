@@ -36,7 +36,15 @@ CLAIMED = (0, (5, 2))  # dashes of what is claimed and not proved
 
 
 def series_of(curves: Table, figure: str) -> Curves:
-    """Return the curves of one picture, as a mapping from a curve's name to its x and y values."""
+    """Return the curves of one picture as a dict from a curve's name to its x and y values.
+
+    Parameters
+    ----------
+    curves : Table
+        The points of all curves: figure, series, x, y.
+    figure : str
+        Name of the picture in the first column.
+    """
     found: Curves = {}
     for name, series, x, y in curves.rows:
         if name == figure:
@@ -47,7 +55,17 @@ def series_of(curves: Table, figure: str) -> Curves:
 
 
 def value_of(failures: Table, item: int, case: str, quantity: str) -> float:
-    """Return the number of the table row of this item; case and quantity are given by how they begin."""
+    """Return the number in one row of the failure tables.
+
+    Parameters
+    ----------
+    failures : Table
+        Rows of item, case, quantity and value.
+    item : int
+        The row's item.
+    case, quantity : str
+        How the row's case and quantity begin.
+    """
     for row in failures.rows:
         if int(row[0]) == item and str(row[1]).startswith(case) and str(row[2]).startswith(quantity):
             return float(row[3])
@@ -75,7 +93,7 @@ def _interpolated(curve: tuple[list[float], list[float]], at: list[float]) -> li
 
 
 def one_budget(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw items 1 and 2: claimed and attained epsilon for users of one budget."""
+    """Draw items 1 and 2 of the tables on an empty figure: claimed and attained epsilon of equal budgets; see `run`."""
     del failures
     found = series_of(curves, "one-budget")
     axes = figure.subplots()
@@ -96,7 +114,7 @@ def one_budget(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def own_budgets(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw items 4 and 5: failures of the claims for users with personal budgets."""
+    """Draw items 4 and 5 of the tables on an empty figure: the claims fail for users with own budgets; see `run`."""
     del failures
     left, right = figure.subplots(1, 2)
     for axes, name, title, attack, proved in (
@@ -115,7 +133,7 @@ def own_budgets(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def approximate(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 6: failure of the claim for budgets with delta0 > 0."""
+    """Draw item 6 of the tables on an empty figure: the claim fails for budgets with delta0 > 0; see `run`."""
     del failures
     found = series_of(curves, "approximate")
     axes = figure.subplots()
@@ -127,7 +145,7 @@ def approximate(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def renyi(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 7: claimed and true Renyi divergences."""
+    """Draw item 7 of the tables on an empty figure: claimed and true Renyi divergences; see `run`."""
     del failures
     panels = figure.subplots(1, 2)
     for axes, e0 in zip(panels, (2, 4), strict=True):
@@ -143,7 +161,7 @@ def renyi(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def training(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 8: failures of the claims on private training."""
+    """Draw item 8 of the tables on an empty figure: failures of the claims on private training; see `run`."""
     del curves
     pairs = (
         ("what replacing a client moves", "one step", "claimed movement", "real movement", RED, INK),
@@ -158,7 +176,7 @@ def training(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def estimators(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 9: expectation and error of the papers' estimators."""
+    """Draw item 9 of the tables on an empty figure: expectation and error of the papers' estimators; see `run`."""
     del curves
     left, right = figure.subplots(1, 2)
     values = [
@@ -175,7 +193,7 @@ def estimators(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def rounds(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 10: epsilon over many rounds under one permutation."""
+    """Draw item 10 of the tables on an empty figure: epsilon over many rounds under one permutation; see `run`."""
     del failures
     found = series_of(curves, "rounds")
     axes = figure.subplots()
@@ -192,7 +210,7 @@ def rounds(figure: Figure, failures: Table, curves: Table) -> None:
 
 
 def pure(figure: Figure, failures: Table, curves: Table) -> None:
-    """Draw item 11: distance of approximate randomizers from pure ones."""
+    """Draw item 11 of the tables on an empty figure: distance of approximate randomizers from pure ones; see `run`."""
     found = series_of(curves, "pure")
     axes = figure.subplots()
     axes.plot(*found["real"], color=INK, label="real: at least (k − 1)/(1 + e)")
@@ -233,7 +251,15 @@ PICTURES: dict[str, tuple[Drawing, tuple[float, float], str]] = {
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
-    """Compute the tables, pictures and caption of the failures; quick omits simulations and points of slow curves."""
+    """Compute the tables, pictures and caption of the failures.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether to omit simulations, and points of curves that take long.
+    progress : callable
+        Called with the share of the work done, from 0 to 1.
+    """
     rows: list[tuple[Cell, ...]] = []
     points: list[tuple[Cell, ...]] = []
     total = len(failure_tables.PARTS) + len(failure_curves.PARTS) + 1

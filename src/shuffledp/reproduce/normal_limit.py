@@ -69,7 +69,15 @@ def shares(epsilon0: float, delta0: float) -> dict[str, float]:
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
-    """Tabulate the normal law's distance for growing n, and return tables, picture and caption."""
+    """Tabulate the distance of the clones' count from a normal law for growing n; return tables, picture and caption.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether to stop at 2,000 users.
+    progress : callable
+        Called with the share of the work done, from 0 to 1.
+    """
     sizes = [100, 200, 500, 1000, 2000] if quick else [100, 200, 500, 1000, 2000, 5000, 10_000]
     rows: list[tuple[Cell, ...]] = []
     for done, n in enumerate(sizes):
@@ -82,7 +90,7 @@ def run(quick: bool, progress: Progress) -> Outcome:
 
 
 def draw(figure: Figure, table: Table) -> None:
-    """Draw the distance against n, with a line of slope 1/sqrt(n)."""
+    """Draw the distance against n, with a line of slope 1/sqrt(n), on the empty figure; ``table`` is that of `run`."""
     axes = figure.subplots()
     for (reading, _), colour in zip(shares(EPSILON0, DELTA0).items(), (BLUE, ORANGE), strict=True):
         points = [(float(row[0]), float(row[2])) for row in table.rows if row[1] == reading]

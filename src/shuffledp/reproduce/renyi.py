@@ -92,7 +92,15 @@ def _table(points: list[tuple[float, float]], progress: Progress) -> Table:
 
 
 def run_figure_2(quick: bool, progress: Progress) -> Outcome:
-    """Tabulate Renyi divergences of order 4 against the local budget, and return tables, picture and caption."""
+    """Tabulate Renyi divergences of order 4 against the local budget, and return tables, picture and caption.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether to compute fewer points.
+    progress : callable
+        Called with the share of the work done, from 0 to 1.
+    """
     table = _table([(float(e), ORDER) for e in np.linspace(0.1, 4.0, 9 if quick else 27).round(6)], progress)
     caption = _caption(table, "order 4, n = 10,000, epsilon0 from 0.1 to 4", "epsilon0", 0)
     picture = Picture(lambda figure: draw(figure, table, 0, "local epsilon0"))
@@ -100,7 +108,15 @@ def run_figure_2(quick: bool, progress: Progress) -> Outcome:
 
 
 def run_figure_3(quick: bool, progress: Progress) -> Outcome:
-    """Tabulate Renyi divergences at local budget 2 against the order, and return tables, picture and caption."""
+    """Tabulate Renyi divergences at local budget 2 against the order, and return tables, picture and caption.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether to compute fewer points.
+    progress : callable
+        Called with the share of the work done, from 0 to 1.
+    """
     orders = [2, 4, 8, 16, 32] if quick else [2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64]
     table = _table([(EPSILON0, order) for order in orders], progress)
     caption = _caption(table, "epsilon0 = 2, n = 10,000, orders 2 to " + str(orders[-1]), "order", 1)
@@ -114,7 +130,19 @@ def _series(table: Table, key: str, place: int) -> tuple[list[float], list[float
 
 
 def draw(figure: Figure, table: Table, place: int, label: str) -> None:
-    """Draw the Renyi divergences in one panel with a logarithmic axis."""
+    """Draw the Renyi divergences in one panel with a logarithmic axis.
+
+    Parameters
+    ----------
+    figure : Figure
+        The empty figure.
+    table : Table
+        The table of divergences.
+    place : int
+        Index of the table's column with the horizontal values.
+    label : str
+        Label of the horizontal axis.
+    """
     axes = figure.subplots()
     for key, (name, colour, _) in PUBLISHED.items():
         axes.plot(*_series(table, key, place), color=colour, label=name, marker="o", markersize=3)
@@ -199,7 +227,15 @@ def ways(how: Scale) -> dict[tuple[str, float], Way]:
 
 
 def run_figure(quick: bool, progress: Progress) -> Outcome:
-    """Train every model, and return the figure of accuracy against epochs with its tables and caption."""
+    """Train every model, and return the figure of accuracy against epochs with its tables and caption.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether to train on the bundled sample of digits instead of all of MNIST.
+    progress : callable
+        Called with the share of the work done, from 0 to 1.
+    """
     how = scale(quick)
     found = trained(ways(how), how, progress)
     curves = Table(CURVES, list(curve_rows(found)))
@@ -211,7 +247,15 @@ def run_figure(quick: bool, progress: Progress) -> Outcome:
 
 
 def run_table(quick: bool, progress: Progress) -> Outcome:
-    """Train every model, and return the table of last accuracies and guarantees with its picture and caption."""
+    """Train every model, and return the table of last accuracies and guarantees with its picture and caption.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether to train on the bundled sample of digits instead of all of MNIST.
+    progress : callable
+        Called with the share of the work done, from 0 to 1.
+    """
     how = scale(quick)
     found = trained(ways(how), how, progress)
     table = Table(TABLE, list(summary(found)))

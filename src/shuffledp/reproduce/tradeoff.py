@@ -75,7 +75,15 @@ def gaussian(alpha: FloatArray, mu: float) -> FloatArray:
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
-    """Tabulate the three families of trade-off functions, and return tables, picture and caption."""
+    """Tabulate the three families of trade-off functions, and return tables, picture and caption.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether to compute fewer points.
+    progress : callable
+        Called with the share of the work done, from 0 to 1.
+    """
     alpha = np.linspace(0.0, 1.0, 101 if quick else 401)
     rows: list[tuple[Cell, ...]] = []
     for epsilon, delta in PURE:
@@ -107,7 +115,7 @@ def _series(table: Table, panel: str, series: str) -> tuple[list[float], list[fl
 
 
 def draw(figure: Figure, table: Table) -> None:
-    """Draw the trade-off functions in three panels, each with the diagonal of perfect privacy."""
+    """Draw the trade-off functions of the table of `run` in three panels, each with the diagonal of perfect privacy."""
     left, middle, right = figure.subplots(1, 3, sharey=True)
     for axes, panel, names in (
         (left, "approximate", [f"({e:g}, {d:g})-DP" for e, d in PURE]),

@@ -500,7 +500,15 @@ def ways(how: Scale) -> dict[str, Way]:
 
 
 def run_figure(quick: bool, progress: Progress) -> Outcome:
-    """Train every model, and return the figure of accuracy against epochs with its tables and caption."""
+    """Train every model, and return the figure of accuracy against epochs with its tables and caption.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether to train on the bundled sample of digits instead of all of MNIST.
+    progress : callable
+        Called with the share of the work done, from 0 to 1.
+    """
     how = scale(quick)
     found = trained(ways(how), how, progress)
     table, curves = Table(TABLE, list(summary(found, how))), Table(CURVES, list(curve_rows(found)))
@@ -512,7 +520,15 @@ def run_figure(quick: bool, progress: Progress) -> Outcome:
 
 
 def run_table(quick: bool, progress: Progress) -> Outcome:
-    """Train every model, and return the table of last accuracies and guarantees with its picture and caption."""
+    """Train every model, and return the table of last accuracies and guarantees with its picture and caption.
+
+    Parameters
+    ----------
+    quick : bool
+        Whether to train on the bundled sample of digits instead of all of MNIST.
+    progress : callable
+        Called with the share of the work done, from 0 to 1.
+    """
     how = scale(quick)
     found = trained(ways(how), how, progress)
     table = Table(TABLE, list(summary(found, how)))
@@ -533,7 +549,7 @@ def curve_rows(found: dict[str, Trained]) -> Iterator[tuple[Cell, ...]]:
 
 
 def summary(found: dict[str, Trained], how: Scale) -> Iterator[tuple[Cell, ...]]:
-    """Return the rows of the summary table, one for each population."""
+    """Return the rows of the summary table, one for each population: accuracies and guarantees after the last epoch."""
     for name in POPULATIONS:
         published, honest = found[f"published {name}"], found[f"honest {name}"]
         claimed = GaussianSumProfile(gspa_mu(budgets(name, BLOCKS)) * math.sqrt(how.epochs)).epsilon(DELTA).upper
@@ -572,7 +588,7 @@ def settings(how: Scale) -> list[tuple[Cell, ...]]:
 
 
 def draw_curves(figure: Figure, table: Table) -> None:
-    """Draw accuracy against epochs in two panels: training as published, and with an honest guarantee."""
+    """Draw accuracy against epochs in two panels, as published and with an honest guarantee, on the empty figure."""
     left, right = figure.subplots(1, 2, sharey=True)
     for axes, training in ((left, "published"), (right, "honest")):
         for name in POPULATIONS:

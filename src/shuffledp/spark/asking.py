@@ -47,7 +47,7 @@ class Partitions(Engine):
         self._whole = Rows(Table.of(pl.concat(self._frames)), BATCH)
 
     def selected(self, where: tuple[Where, ...]) -> Partitions:
-        """See `Engine.selected`."""
+        """Return the engine of those rows alone that have the public values; see `Engine.selected`."""
         frames: list[Any] = []
         for frame in self._frames:
             chosen = np.ones(frame.height, dtype=np.bool_)
@@ -66,7 +66,7 @@ class Partitions(Engine):
         random: Randomness,
         progress: Progress | None = None,
     ) -> Headcount:
-        """Return the participants of all tables and their budgets."""
+        """Return the participants of all tables and their budgets; see `Engine.people`."""
         del progress
         return count_people(self._whole, who, person, rule if person is None else offered(rule), random)
 
@@ -76,7 +76,7 @@ class Partitions(Engine):
         random: Randomness,
         progress: Progress | None = None,
     ) -> list[Tally]:
-        """Return the tally of each question over all tables."""
+        """Return the tally of each question over all tables; see `Engine.tallies`."""
         if random.private:
             raise InvalidInput("simulate_partitions repeats a simulation; give `random = simulation_random(seed)`")
         job = Job(tuple(parts))

@@ -206,7 +206,10 @@ class SparkEngine(Engine):
         check_versions(gathered(probe)["version"].to_list())
 
     def selected(self, where: tuple[Where, ...]) -> SparkEngine:
-        """See `Engine.selected`; the different values of these columns, which are public, come to the driver."""
+        """Return the engine of those rows alone that have the public values; see `Engine.selected`.
+
+        The different values of these columns, which are public, come to the driver.
+        """
         import polars as pl
         from pyspark.sql import functions as F  # noqa: N812
 
@@ -239,7 +242,10 @@ class SparkEngine(Engine):
         random: Randomness,
         progress: Progress | None = None,
     ) -> Headcount:
-        """Return the participants and their budgets; only the columns of budgets and persons are read."""
+        """Return the participants and their budgets; only the columns of budgets and persons are read.
+
+        See `Engine.people`.
+        """
         del random, progress
         columns = budget_columns(who)
         check_columns(self.frame, (*columns, *(() if person is None else (named_by_all(person),))))
@@ -264,7 +270,10 @@ class SparkEngine(Engine):
         random: Randomness,
         progress: Progress | None = None,
     ) -> list[Tally]:
-        """Return the tally of each question, from one pass of which only sums come to the driver."""
+        """Return the tally of each question, from one pass of which only sums come to the driver.
+
+        See `Engine.tallies`.
+        """
         people = parts[0].people
         job = Job(tuple(parts), None if people.person is None else people.mark)
         wanted = columns_wanted(parts, people.who)
@@ -290,7 +299,19 @@ class SparkEngine(Engine):
         return found.tallies
 
     def answers(self, read: DataFrame, job: Job, root: int | None, *, large: bool) -> DataFrame:
-        """Return the unevaluated dataframe of the partitions' results: version, n, bad, state."""
+        """Return the unevaluated dataframe of the partitions' results, with the columns version, n, bad and state.
+
+        Parameters
+        ----------
+        read : DataFrame
+            The columns that the questions read.
+        job : Job
+            What a task does.
+        root : int or None
+            Seed of a simulation; None: private randomness.
+        large : bool
+            Whether results are merged on the workers before they come to the driver.
+        """
         payload = pickle.dumps(job)
         version = shuffledp.__version__
         if not large:
@@ -364,7 +385,7 @@ def rounded(frame: DataFrame, who: RowBudgets) -> DataFrame:
 
 
 def budget_counts(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Return an unevaluated dataframe of the distinct budget entries, with their counts in the last column."""
+    """Return an unevaluated dataframe of the distinct entries of the budget columns; its last column counts each."""
     from pyspark.sql import functions as F  # noqa: N812
 
     only = chosen(frame, columns)
@@ -417,9 +438,22 @@ def counted_budgets(entries: pl.DataFrame, who: RowBudgets) -> Budgets | None:
 
 
 def owner_counts(frame: DataFrame, person: str, most: int, budgets: Sequence[str]) -> DataFrame:
-    """Return an unevaluated one-row dataframe on persons: rows, empty, people, largest, above, mixed, mark.
+    """Return an unevaluated one-row dataframe of counts of persons.
 
-    Persons are told apart by the workers, as one process does it (`shuffledp.tables.options`). Every row has a `MARK`.
+    Its columns are rows, empty (rows without a person), people, largest (most rows of a person), above (people with
+    more rows than ``most``), mixed (people with several budgets) and mark (sum of the rows' `MARK`). Persons are told
+    apart by the workers, as one process does it (`shuffledp.tables.options`).
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table; every row has a `MARK`.
+    person : str
+        The column with the owner of each row.
+    most : int
+        Largest number of rows of a person that the rule allows.
+    budgets : sequence of str
+        The columns of budgets.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -452,7 +486,7 @@ def owner_counts(frame: DataFrame, person: str, most: int, budgets: Sequence[str
 
 
 def refused_records(bad: int, parts: Sequence[Part]) -> InvalidInput:
-    """Return the error that states how many records the questions do not cover, without naming the rows."""
+    """Return the error to raise if the questions of ``parts`` do not cover ``bad`` records; it names no row."""
     columns = ", ".join(dict.fromkeys(named(name) for part in parts for name in part.columns[:5]))
     return InvalidInput(
         f"at least {bad:,} rows hold in {columns} a record that is missing, outside the range, or none of the "

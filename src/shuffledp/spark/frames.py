@@ -197,7 +197,17 @@ def without_rows(frame: DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 
 def evaluated(frame: DataFrame, task: Callable[[Any], Iterator[Any]], schema: str) -> DataFrame:
-    """Return an unevaluated dataframe that applies a task to every partition of the given one."""
+    """Return an unevaluated dataframe that applies a task to every partition of the given one.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The given dataframe.
+    task : callable
+        Function of an iterator of Arrow batches that yields Arrow batches.
+    schema : str
+        Columns of the result with their types, such as ``"n long, state binary"``.
+    """
 
     def made() -> DataFrame:
         return frame.mapInArrow(task, schema)

@@ -196,6 +196,13 @@ def renamed(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 def as_batch(frame: pl.DataFrame, wanted: dict[str, tuple[str, ...]]) -> Batch:
     """Return columns of a frame as a batch of records, read by the rules for tables.
 
+    Parameters
+    ----------
+    frame : polars DataFrame
+        The rows.
+    wanted : dict of str to tuple of str
+        Names of the columns by kind, "numbers", "texts" and "gaps" (see `read_frame`).
+
     Raises
     ------
     InvalidInput

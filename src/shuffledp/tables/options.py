@@ -153,7 +153,7 @@ _LONG = r"^-?[1-9](?:\.[0-9]+[eE]\+?|[eE]\+)(?:1[6-9]|[2-9][0-9]|[12][0-9][0-9]|
 
 
 def canonical(text: str) -> str:
-    """Return the one spelling of an entry read as a word.
+    """Return the normal form of an entry that is read as a word: entries with the same form are the same word.
 
     Parameters
     ----------
@@ -163,11 +163,11 @@ def canonical(text: str) -> str:
     Returns
     -------
     str
-        Without white space at the ends and invisible characters, one blank for any white space inside, and in
-        Unicode's form NFC. Then ``true`` and ``false`` for their usual spellings; whole numbers without a fraction of
-        zeros and 0 without a sign; the day for a midnight, and other times with a blank between day and time, without a
-        fraction of zeros; a time with a zone as that instant in UTC, with a Z; the whole number for a double of 10^16
-        and more with an exponent; every other text as it is.
+        Without white space at the ends and invisible characters, one blank for any white space inside, and in Unicode's
+        form NFC. Then ``true`` and ``false`` for their usual spellings; whole numbers without a fraction of zeros and 0
+        without a sign; the day for a midnight, and other times with a blank between day and time, without a fraction of
+        zeros; a time with a zone as that instant in UTC, with a Z; the whole number for a double of 10^16 and more with
+        an exponent; every other text as it is.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def canonical(text: str) -> str:
 
 
 def canonical_texts(texts: pl.Series) -> pl.Series:
-    """Return a column of words in their one spelling, see `canonical`.
+    """Return a column of words in their normal form, see `canonical`.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def canonical_texts(texts: pl.Series) -> pl.Series:
 
 
 def one_spelling(entry: object) -> str | None:
-    """Return the one spelling of any entry, whatever its type; None where it is missing.
+    """Return the normal form (see `canonical`) of any entry, whatever its type; None where it is missing.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def spans_of_time(column: pl.Series) -> InvalidInput:
 
 
 def spelled(column: Any, name: str = "") -> pl.Series:
-    """Return any column as words in their one spelling; null where an entry is missing.
+    """Return any column as words in their normal form (see `canonical`); null where an entry is missing.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def spelled(column: Any, name: str = "") -> pl.Series:
 
 
 def twice(words: Iterable[object]) -> tuple[object, object] | None:
-    """Return the first two of several names that are one word; None if all are different words.
+    """Return the first two of several names that are the same word (`canonical`); None if all differ.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def twice(words: Iterable[object]) -> tuple[object, object] | None:
 
 
 def same_word(name: str, names: Sequence[str]) -> list[str]:
-    """Return those of several names that are the same word as ``name``, an identical one first."""
+    """Return those of several names that are the same word as ``name`` (`canonical`), an identical one first."""
     spelling = canonical(name)
     found = [other for other in names if canonical(other) == spelling]
     return sorted(found, key=lambda other: other != name)

@@ -83,8 +83,8 @@ class ComposedProfile(PrivacyProfile):
     parts : tuple of (PrivacyProfile, int)
         Profiles of single rounds, not themselves composed, and how many rounds have each.
     chords : float
-        Relative width of the composed epsilon that straight lines (chords) between known values may cost, about. The
-        interval is certified whatever this width is; with a larger one it is found sooner, and is wider.
+        Approximate relative error of the composed epsilon that is allowed where straight lines (chords) replace values
+        between knots. The interval is certified in any case; with a larger error it is wider and found sooner.
     apart : tuple of ProfileTable, optional
         Tables of the rounds' values to use in place of their own.
     """
@@ -214,13 +214,19 @@ class ComposedProfile(PrivacyProfile):
         return self._sum(True, view).guess(math.log(delta))
 
     def epsilon_below(self, delta: float, ceiling: float) -> Interval:
-        """Enclose epsilon(delta), nats; more widely, and sooner, where epsilon is certainly above the ceiling.
+        """Enclose epsilon(delta), nats; the interval may be wide if epsilon is certainly above the ceiling.
 
-        Rounds that a guess sees far above the ceiling are not composed, but their epsilons are added. Others are first
-        composed from few known values: if the result leaves no doubt that epsilon is above the ceiling, it is returned.
-        Every answer is certified: which one is given decides only how wide it is. Where
-        nothing is known from below, twice the width that chords may cost is subtracted from the upper end for this
-        decision.
+        If a guess is far above the ceiling, the rounds are not composed: their epsilons are added up. Otherwise the
+        rounds are first composed from few values, and that interval is returned if it shows that epsilon is above the
+        ceiling. Every interval is certified. (For profiles without lower ends, a margin of twice the width that chords
+        may cost is allowed in this decision.)
+
+        Parameters
+        ----------
+        delta : float
+            Central delta, in (0, 1).
+        ceiling : float
+            An upper bound on epsilon that is known already, nats.
         """
         if check_delta(delta) in self._inverses or not 0.0 < ceiling < _HOPEFUL * self.vanishes_at:
             return self.epsilon(delta)
@@ -337,7 +343,7 @@ class FromAbove(PrivacyProfile):
     def of(cls, bounds: tuple[PrivacyProfile, ...]) -> FromAbove:
         """Return the upper ends of the smallest of several bounds, each evaluated by its `delta`.
 
-        A bound that is itself the smallest of several is taken apart.
+        A bound that is itself the smallest of several is replaced by its parts.
         """
         return cls(tuple(_leaves(SmallestProfile(bounds))), finely=True)
 
@@ -608,11 +614,11 @@ def compose(parts: Sequence[tuple[PrivacyProfile, int]], *, chords: float = CHOR
     Parameters
     ----------
     parts : sequence of (PrivacyProfile, int)
-        Profiles of single rounds, and how many rounds have each. The order does not matter, equal profiles are
-        counted together, and rounds that are compositions themselves are taken apart.
+        Profiles of single rounds, and how many rounds have each. The order does not matter. Equal profiles are counted
+        together, and a profile that is itself a composition is replaced by its rounds.
     chords : float
-        Relative width of the composed epsilon that may be lost for speed, about; default 5e-4. Rounds with different
-        upper and lower bounds (brackets) use 5e-3 from above and 1e-3 from below instead.
+        Approximate relative error of the composed epsilon that is allowed for speed; default 5e-4. If a round has
+        different upper and lower bounds, it is 5e-3 for the upper end and 1e-3 for the lower end instead.
 
     Raises
     ------

@@ -57,7 +57,7 @@ def check_outside(outside: float) -> float:
 
 
 def dominating_mu(profile: PrivacyProfile, outside: float, *, at_least: float = 0.0, tolerance: float = 2e-4) -> Upper:
-    """Return a mu, about the smallest one, whose Gaussian shift dominates the profile but for a share: inequality (M).
+    """Return about the smallest mu whose Gaussian shift dominates a profile up to a probability: inequality (M).
 
     (M) is delta(eps) <= t + (1 - t) g_mu(eps) for every eps >= 0, with g_mu the profile of N(0, 1) against N(mu, 1).
 
@@ -66,7 +66,7 @@ def dominating_mu(profile: PrivacyProfile, outside: float, *, at_least: float = 
     profile : PrivacyProfile
         The profile to dominate; its upper ends are used.
     outside : float
-        The share t, in [0, 1): the probability that may be revealed outright.
+        The probability t, in [0, 1), that the record is revealed outright.
     at_least : float
         A smaller answer is not searched for; default 0.
     tolerance : float

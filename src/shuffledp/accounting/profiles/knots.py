@@ -394,7 +394,7 @@ class Curve(Protocol):
 
     @property
     def coarseness(self) -> float:
-        """Factor, at least 1, on the width that a table may leave open; larger for slowly evaluated profiles."""
+        """Factor, at least 1, by which a table of this profile may be less accurate, if it is slow to evaluate."""
         ...
 
     @property
@@ -527,7 +527,13 @@ class ProfileTable:
         return top
 
     def upper(self, view: View) -> FinitePair:
-        """Return a finite pair of laws that dominates the profile's pair in the given view."""
+        """Return a finite pair of laws that dominates the profile's pair (P, Q), so that its delta is never smaller.
+
+        Parameters
+        ----------
+        view : {"forward", "reverse", "worst"}
+            The pair: (P, Q), (Q, P), or the symmetric pair whose delta is the larger of the two.
+        """
         return self._pair("upper", view)
 
     def capped(self, view: View) -> FinitePair:
@@ -539,11 +545,14 @@ class ProfileTable:
         return self._pair("capped", view)
 
     def lower(self, view: View) -> FinitePair:
-        """Return a finite pair of laws that the profile's pair in the given view dominates."""
+        """Return a finite pair whose delta is never larger than that of the profile's pair; ``view`` as for `upper`."""
         return self._pair("lower", view)
 
     def law(self, view: View, *, above: bool) -> LossLaw:
-        """Return the privacy-loss law of a round to compose: of `capped` if ``above``, else of the `lower` pair."""
+        """Return the law of the privacy loss that rounds are composed of, in a view as for `upper`.
+
+        It is that of `capped`, for upper bounds, if ``above``, else that of the `lower` pair.
+        """
         return (self.capped(view) if above else self.lower(view)).law
 
     def _pair(self, kind: Literal["upper", "capped", "lower"], view: View) -> FinitePair:
@@ -601,16 +610,18 @@ class ProfileTable:
         return lower, Enclosure(masses[0], masses[1])
 
     def refine(self, t: float, *, capped: bool = False, tolerance: float = TOLERANCE) -> None:
-        """Add knots until chords between them cost little in (R) at tilt t, or the noise of the values is reached.
+        """Add knots until straight lines between them change the moment (R) at tilt t by little.
+
+        It ends earlier if the errors of the profile's own values are as large.
 
         Parameters
         ----------
         t : float
             The tilt, that is the Renyi order less one; positive.
         capped : bool
-            Whether the `capped` pair is what matters: then knots where the curve is below its end are not added.
+            Whether the pair of `capped` will be used: then no knots are added beyond its end.
         tolerance : float
-            Relative width of the logarithm of the moment (R) that may be left open, times the profile's coarseness.
+            Relative error of the logarithm of the moment (R) that is allowed, times the profile's coarseness.
         """
         if (t, capped, tolerance) in self._refined or self._eps.size == 1:
             return

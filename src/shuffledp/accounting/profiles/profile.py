@@ -51,7 +51,7 @@ def check_delta(delta: float) -> float:
 
 
 def check_epsilon(epsilon: float) -> float:
-    """Return epsilon as a float in [0, inf], or raise InvalidInput."""
+    """Return epsilon (nats) as a float in [0, inf], or raise InvalidInput if it is negative or no number."""
     try:
         value = float(epsilon)
     except (TypeError, ValueError):
@@ -134,7 +134,7 @@ class PrivacyProfile(ABC):
 
     @property
     def coarseness(self) -> float:
-        """Factor on the accuracy that knots of `table` may cost: 1, or more for profiles that are slow to evaluate."""
+        """Factor by which `table` may be less accurate: 1, or more for profiles that are slow to evaluate."""
         return 1.0
 
     @property
@@ -179,7 +179,7 @@ class PrivacyProfile(ABC):
         """Enclose H(P, Q) and H(Q, P), the hockey-stick divergences at e^epsilon; both equal `delta` unless `directed`.
 
         As functions of e^epsilon both are convex, and values between two enclosures are inferred from that. A witness
-        (lower bound by an attack) whose upper ends do not enclose the real pair's curve states `test_masses`.
+        (lower bound by an attack) whose upper ends do not enclose the real pair's curve must define `test_masses`.
         """
         both = self.delta(epsilon)
         return both, both
@@ -191,9 +191,9 @@ class PrivacyProfile(ABC):
 
     @property
     def known_below(self) -> bool:
-        """Whether lower ends of `log_delta_pair`, of which rounds are composed, may be more than that of 0.
+        """Whether `log_delta_pair` may have lower ends above log 0; False for profiles that are only known from above.
 
-        Some profiles are known only from above.
+        Compositions use these lower ends.
         """
         return True
 
@@ -301,14 +301,14 @@ class PrivacyProfile(ABC):
         return self._inverses[target]
 
     def epsilon_below(self, delta: float, ceiling: float) -> Interval:
-        """Enclose epsilon(delta), nats; where it is above the ceiling, possibly more widely and sooner.
+        """Enclose epsilon(delta), nats; if it is above the ceiling, the interval may be wider, to save time.
 
         Parameters
         ----------
         delta : float
             In (0, 1).
         ceiling : float
-            An upper bound that the caller knows already (nats, possibly inf); a larger epsilon is of no use to him.
+            An upper bound on epsilon that is known already, nats, possibly inf.
         """
         del ceiling
         return self.epsilon(delta)

@@ -159,7 +159,7 @@ class BlanketInequalityProfile(PrivacyProfile):
         return Upper(self.epsilon0)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Enclose the inequality's delta, the largest over pairs; 1 where a number leaves double precision."""
+        """Enclose the inequality's bound on delta, the largest over all pairs of inputs; 1 on overflow."""
         if epsilon + self.epsilon0 > _LARGEST:
             return Interval(0.0, 1.0)
         if epsilon == 0.0:
@@ -248,7 +248,10 @@ class HoeffdingBound(BalleBound):
     reference = "Balle, Bell, Gascón, Nissim (CRYPTO 2019), privacy blanket with Hoeffding's inequality"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile by Hoeffding's inequality (H); refuse several budgets, or no blanket."""
+        """Return the profile by Hoeffding's inequality (H); refuse several budgets, or no blanket.
+
+        See `AmplificationBound.one_round`.
+        """
         gamma, losses = self.blanket(setting, epsilon0)
         return HoeffdingProfile(epsilon0, gamma, setting.budgets.n, losses)
 
@@ -260,6 +263,9 @@ class BennettBound(BalleBound):
     reference = "Balle, Bell, Gascón, Nissim (CRYPTO 2019), privacy blanket with Bennett's inequality"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile by Bennett's inequality (B); refuse several budgets, or no blanket."""
+        """Return the profile by Bennett's inequality (B); refuse several budgets, or no blanket.
+
+        See `AmplificationBound.one_round`.
+        """
         gamma, losses = self.blanket(setting, epsilon0)
         return BennettProfile(epsilon0, gamma, setting.budgets.n, losses)

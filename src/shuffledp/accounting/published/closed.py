@@ -52,7 +52,10 @@ class PublishedBound(AmplificationBound):
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Return the published epsilon at ``delta`` (nats), the same for all listed levels; shape (listed,)."""
+        """Return the published epsilon at ``delta`` (nats), the same for all listed levels; shape (listed,).
+
+        See `AmplificationBound.level_epsilons`.
+        """
         found = self.profile(setting, float(setting.budgets.epsilons[-1])).epsilon(delta)
         return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))
 
@@ -119,13 +122,16 @@ class GspaBound(PublishedBound):
     composes = True
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the Gaussian profile of `gspa_mu`, the same for every victim; refuse several visible levels."""
+        """Return the Gaussian profile of `gspa_mu`, the same for every victim; refuse several visible levels.
+
+        See `AmplificationBound.one_round`.
+        """
         if setting.seen == "levels" and setting.budgets.levels > 1:
             raise OutOfRegime("gspa lets users of different levels hide each other; levels are visible here")
         return GaussianProfile(gspa_mu(setting.budgets))
 
     def over_rounds(self, setting: Setting, one: PrivacyProfile) -> PrivacyProfile:
-        """Return the Gaussian profile with sqrt(rounds) * mu (Theorem 5)."""
+        """Return the Gaussian profile with sqrt(rounds) * mu (Theorem 5); see `AmplificationBound.over_rounds`."""
         del one
         return GaussianProfile(gspa_mu(setting.budgets) * math.sqrt(setting.rounds))
 
@@ -142,7 +148,10 @@ class RdpGaussianBound(PublishedBound):
     source = PAPER
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the Gaussian profile of that mu; refuse several budgets, delta0 > 0, and a single user."""
+        """Return the Gaussian profile of that mu; refuse several budgets, delta0 > 0, and a single user.
+
+        See `AmplificationBound.one_round`.
+        """
         require_one_budget(setting, self.key)
         require_company(setting, self.key)
         return GaussianProfile(2.0 * math.exp(epsilon0 / 2.0) / math.sqrt(setting.budgets.n - 1))
@@ -160,7 +169,10 @@ class ClonesClosedBound(PublishedBound):
     source = OWN
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the Gaussian profile of that mu; refuse several budgets, delta0 > 0, and a single user."""
+        """Return the Gaussian profile of that mu; refuse several budgets, delta0 > 0, and a single user.
+
+        See `AmplificationBound.one_round`.
+        """
         require_one_budget(setting, self.key)
         require_company(setting, self.key)
         width = math.sqrt(2.0 * (1.0 + math.exp(epsilon0)) / (setting.budgets.n - 1))
@@ -181,13 +193,19 @@ class Clones2022Bound(AmplificationBound):
     enters_bracket = False
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile of the clone pair with p = e^{-epsilon0}; refuse several budgets, and delta0 > 0."""
+        """Return the profile of the clone pair with p = e^{-epsilon0}; refuse several budgets, and delta0 > 0.
+
+        See `AmplificationBound.one_round`.
+        """
         require_one_budget(setting, self.key)
         others = np.array([setting.budgets.n - 1.0])
         return ClonePairProfile(epsilon0, SuccessRange.of(np.exp(-setting.budgets.epsilons), others, ulps=8))
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Refuse several levels, because the bound needs one budget for all users."""
+        """Refuse several levels, because the bound needs one budget for all users.
+
+        See `AmplificationBound.any_victim`.
+        """
         require_one_budget(setting, self.key)
         return super().any_victim(setting)
 
@@ -294,7 +312,10 @@ class ErlingssonBound(PublishedBound):
     source = CODE
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile of the closed form; refuse epsilon0 >= 1/2, fewer than 1000 users, and several budgets."""
+        """Return the profile of the closed form; refuse epsilon0 >= 1/2, fewer than 1000 users, and several budgets.
+
+        See `AmplificationBound.one_round`.
+        """
         require_one_budget(setting, self.key)
         if not epsilon0 < 0.5:
             raise OutOfRegime(f"erlingsson19 needs epsilon0 < 1/2; got {epsilon0:g}")
@@ -368,7 +389,10 @@ class Fmt22ClosedBound(PublishedBound):
     source = SECOND
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile of the closed form; refuse several budgets, and too few users for any delta below 1."""
+        """Return the profile of the closed form; refuse several budgets, and too few users for any delta below 1.
+
+        See `AmplificationBound.one_round`.
+        """
         require_one_budget(setting, self.key)
         n = setting.budgets.n
         share = math.exp(epsilon0) / n
@@ -393,7 +417,10 @@ class Fmt23ClosedBound(PublishedBound):
     source = CODE
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile of the closed form; refuse several budgets, and too few users for any delta below 1."""
+        """Return the profile of the closed form; refuse several budgets, and too few users for any delta below 1.
+
+        See `AmplificationBound.one_round`.
+        """
         require_one_budget(setting, self.key)
         n = setting.budgets.n
         return _within(
@@ -572,7 +599,8 @@ class LiuBound(PublishedBound):
     def one_round(self, setting: Setting, epsilon0: float) -> EchoProfile:
         """Return the profile of the victim with the largest budget, which the publication uses for all users.
 
-        Refuses delta0 > 0, budgets of 0, a single user, and several budgets with visible levels or ordered outputs.
+        Refuses delta0 > 0, budgets of 0, a single user, and several budgets with visible levels or ordered outputs. See
+        `AmplificationBound.one_round`.
         """
         budgets = setting.budgets
         if not budgets.is_pure:

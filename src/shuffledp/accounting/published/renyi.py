@@ -156,7 +156,10 @@ class GirgisUpperProfile(RenyiUpperProfile):
     n: int
 
     def curve(self, orders: FloatArray) -> Enclosure:
-        """Enclose D of the class docstring at each order, nats; a doubtful floor is rounded to the safe side."""
+        """Enclose D of the class docstring at each order, nats.
+
+        If rounding leaves the floor m in doubt, each end of the enclosure uses the value that is safe for it.
+        """
         share = (self.n - 1.0) * math.exp(-self.epsilon0)
         growth = 4.0 * math.sinh(self.epsilon0 / 2.0) ** 2 * math.exp(self.epsilon0)  # (e^epsilon0 - 1)^2
         deep = self.epsilon0 * orders - share / 8.0
@@ -181,7 +184,10 @@ class GirgisBound(PublishedBound):
     source = PAPER
 
     def one_round(self, setting: Setting, epsilon0: float) -> GirgisUpperProfile:
-        """Return the profile by (M); refuse several budgets, ordered outputs of "any", and epsilon0 > 300."""
+        """Return the profile by (M); refuse several budgets, ordered outputs of "any", and epsilon0 > 300.
+
+        See `AmplificationBound.one_round`.
+        """
         require_one_budget(setting, self.key)
         require_unordered(setting, self.key)
         _require_moderate(epsilon0, self.key)
@@ -250,7 +256,7 @@ class GirgisLowerBound(PublishedBound):
     def one_round(self, setting: Setting, epsilon0: float) -> GirgisLowerProfile:
         """Return the profile of `GirgisLowerProfile`; refuse several budgets, epsilon0 > 300, and other randomizers.
 
-        Other randomizers are stated ones with more than two outcomes.
+        Other randomizers are stated ones with more than two outcomes. See `AmplificationBound.one_round`.
         """
         require_one_budget(setting, self.key)
         _require_moderate(epsilon0, self.key)
@@ -315,13 +321,19 @@ class RdpRenyiBound(PublishedBound):
     composes = True
 
     def one_round(self, setting: Setting, epsilon0: float) -> LinearRenyiProfile:
-        """Return the profile with D = 2 e^epsilon0 lambda/(n-1); refuse several budgets, and a single user."""
+        """Return the profile with D = 2 e^epsilon0 lambda/(n-1); refuse several budgets, and a single user.
+
+        See `AmplificationBound.one_round`.
+        """
         require_one_budget(setting, self.key)
         require_company(setting, self.key)
         return LinearRenyiProfile(2.0 * math.exp(epsilon0) / (setting.budgets.n - 1))
 
     def over_rounds(self, setting: Setting, one: PrivacyProfile) -> LinearRenyiProfile:
-        """Return the profile of all rounds together, with ``rounds`` times the divergence of one (Theorem 3)."""
+        """Return the profile of all rounds together, with ``rounds`` times the divergence of one (Theorem 3).
+
+        See `AmplificationBound.over_rounds`.
+        """
         del one
         n, epsilon0 = setting.budgets.n, float(setting.budgets.epsilons[-1])
         return LinearRenyiProfile(setting.rounds * 2.0 * math.exp(epsilon0) / (n - 1))

@@ -232,7 +232,8 @@ class ApproximateBound(AmongEquals):
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Return the upper bound (D) on the profile of a victim of budget ``epsilon0``.
 
-        Levels that differ only in delta0 share one epsilon0: the profile holds for the worst of them.
+        Levels that differ only in delta0 share one epsilon0: the profile holds for the worst of them. See
+        `AmplificationBound.one_round`.
         """
         require_plain(setting, self.key)
         budgets = setting.budgets
@@ -250,7 +251,10 @@ class ApproximateBound(AmongEquals):
         return ApproximateProfile(LocalPoint(epsilon0, delta0, n))
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """Enclose the epsilon of each listed level (nats); a user alone in a level has the local profile."""
+        """Enclose the epsilon of each listed level (nats); a user alone in a level has the local profile.
+
+        See `AmplificationBound.many_levels`.
+        """
         shared = int((setting.budgets.counts[levels] > 1).sum())
         if shared > MAX_SHARED_LEVELS:
             raise OutOfRegime(f"approximate is evaluated for up to {MAX_SHARED_LEVELS} levels of several users each")

@@ -171,9 +171,9 @@ _Both = tuple[PairBlanket, PairBlanket]
 
 
 class EqualCrowdWitness(AmplificationBound):
-    """Lower bound by an attack with all others on one record: the divergence of the reports, or of their windows.
+    """Lower bound by an attack in which all other users hold one record: the divergence of all reports together.
 
-    See docs/theorems/equal-crowd.md.
+    For added noise it is the divergence of the windows in which the reports lie. See docs/theorems/equal-crowd.md.
     """
 
     key = "equal-crowd"
@@ -183,14 +183,18 @@ class EqualCrowdWitness(AmplificationBound):
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
         """Return all budgets if they belong to steps, else remove the exposed users in the worst way.
 
-        With steps nobody knows whose steps are exposed, and the attack does not use it.
+        With steps nobody knows whose steps are exposed, and the attack does not use it. See
+        `AmplificationBound.company`.
         """
         if setting.seen == "users" and budgets.levels > 1:
             return budgets
         return super().company(setting, budgets, level, exposed)
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile of the best of the attacks tried for a victim of budget ``epsilon0``."""
+        """Return the profile of the best of the attacks tried for a victim of budget ``epsilon0``.
+
+        See `AmplificationBound.one_round`.
+        """
         require_plain(setting, self.key)
         if setting.seen == "sum":
             raise OutOfRegime("equal-crowd needs the reports themselves; only their sum is seen")
@@ -214,7 +218,10 @@ class EqualCrowdWitness(AmplificationBound):
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Enclose the attack's epsilon of each listed level (nats); if budgets belong to steps, one for all."""
+        """Enclose the attack's epsilon of each listed level (nats); if budgets belong to steps, one for all.
+
+        See `AmplificationBound.level_epsilons`.
+        """
         if setting.seen != "users" or setting.budgets.levels == 1:
             return super().level_epsilons(setting, delta, levels, ceilings)
         one = super().level_epsilons(setting, delta, levels[-1:])

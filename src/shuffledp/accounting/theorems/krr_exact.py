@@ -76,7 +76,7 @@ class PairCountProfile(PrivacyProfile):
 
     @property
     def coarseness(self) -> float:
-        """Factor on the accuracy that knots may cost: 10 with several budgets (slow to evaluate), else 1."""
+        """Factor by which a table may be less accurate: 10 with several budgets (slow to evaluate), else 1."""
         return 10.0 if self.others.counts.size > 1 else 1.0
 
     def delta_at(self, epsilon: float) -> Interval:
@@ -206,7 +206,7 @@ class KaryWitness(AmplificationBound):
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """Return each listed level's lower bound on epsilon (nats), from a few victims, as intervals of one point.
 
-        All users count as others, because one report more only hides more.
+        All users count as others, because one report more only hides more. See `AmplificationBound.many_levels`.
         """
         victim = self.any_victim(setting)
         found = epsilons_by_anchors(setting.budgets.epsilons[levels], delta, victim, anchors=9)
@@ -215,7 +215,8 @@ class KaryWitness(AmplificationBound):
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
         """Return a function from a victim's budget to the attack's profile, with one count of others for all victims.
 
-        In a mixture family a smaller budget only hides more, so the shared count is safe.
+        In a mixture family a smaller budget only hides more, so the shared count is safe. See
+        `AmplificationBound.any_victim`.
         """
         if setting.discrete is not None and not setting.discrete.mixture:
             raise OutOfRegime(

@@ -55,7 +55,10 @@ class LinkedBound(AmplificationBound):
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Enclose each listed level's epsilon (nats); of many levels as if records may change between rounds."""
+        """Enclose each listed level's epsilon (nats); see `AmplificationBound.level_epsilons`.
+
+        For more than 32 levels the weaker bound for records that may change between rounds is used.
+        """
         if setting.budgets.levels <= MANY_LEVELS:
             return super().level_epsilons(setting, delta, levels, ceilings)
         if setting.seen == "levels":
@@ -63,7 +66,10 @@ class LinkedBound(AmplificationBound):
         return super().level_epsilons(self._changing(setting), delta, levels, ceilings)
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the common blanket theorem's profile (I) for a victim whose reports of all rounds are one."""
+        """Return the common blanket theorem's profile (I) for a victim whose reports of all rounds are one.
+
+        See `AmplificationBound.one_round`.
+        """
         if setting.seen == "levels":
             setting = level_alone(setting, epsilon0)
         found, law, n = BlanketBound().one_round(setting, epsilon0), setting.law, setting.budgets.n
@@ -73,7 +79,10 @@ class LinkedBound(AmplificationBound):
         return SmallestProfile((worst_count(Budgets([law.permanent], [n]), 0), found))
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """Remove the exposed users in the worst way: of the smallest budgets, or of the victim's visible level."""
+        """Remove the exposed users in the worst way: of the smallest budgets, or of the victim's visible level.
+
+        See `AmplificationBound.company`.
+        """
         if setting.seen != "levels":
             return super().company(setting, budgets, level, exposed)
         counts = budgets.counts.copy()
@@ -81,13 +90,20 @@ class LinkedBound(AmplificationBound):
         return Budgets(budgets.epsilons, counts, budgets.deltas)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """Enclose each listed level's epsilon (nats) from a few victims, without the cap by one report's budget."""
+        """Enclose each listed level's epsilon (nats) from the profiles of a few victims.
+
+        Epsilon is not capped at the local budget of one report, because a user sends several. See
+        `AmplificationBound.many_levels`.
+        """
         epsilons = setting.budgets.epsilons[levels]
         found = epsilons_by_anchors(epsilons, delta, self.any_victim(setting), capped=False)
         return Enclosure(np.zeros_like(found.lower), found.upper)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Return a function from a victim's budget to a profile, the likeliest blanket user being left out."""
+        """Return a function from a victim's budget to a profile, the likeliest blanket user being left out.
+
+        See `AmplificationBound.any_victim`.
+        """
         return BlanketBound().any_victim(setting)
 
     def _bundled(self, setting: Setting, epsilon0: float) -> list[Setting]:

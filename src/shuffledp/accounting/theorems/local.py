@@ -128,7 +128,7 @@ class LocalRounds(PrivacyProfile):
         return (self.count - 2.0 * lies) * self.one.epsilon0, np.exp(logs - doubt), np.exp(logs + doubt)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Enclose delta(epsilon) of the class docstring; an exponent is good to 4 roundoffs of its two terms."""
+        """Enclose delta(epsilon) of the class docstring; each exponent has an error of 4 roundoffs of its two terms."""
         losses, low, high = self._law
         gap, room = epsilon - losses, roundoff(4, epsilon + self.count * self.one.epsilon0)
         below = float(low @ -np.expm1(np.minimum(gap + room, 0.0)))
@@ -150,11 +150,17 @@ class LocalBound(AmplificationBound):
     reference = "post-processing of the victim's own (epsilon0, delta0)-LDP report"
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """Return all budgets, whoever is exposed: the bound does not use other users."""
+        """Return all budgets, whoever is exposed: the bound does not use other users.
+
+        See `AmplificationBound.company`.
+        """
         return budgets
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile of the victim's report by itself; for Gaussian noise the smaller of two such profiles."""
+        """Return the profile of the victim's report by itself; for Gaussian noise the smaller of two such profiles.
+
+        See `AmplificationBound.one_round`.
+        """
         level = setting.budgets.index_of(epsilon0)
         delta0 = float(setting.budgets.deltas[level])
         if setting.seen == "users":  # budgets belong to steps: the victim may get any
@@ -166,17 +172,23 @@ class LocalBound(AmplificationBound):
         return SmallestProfile((budget, GaussianSumProfile(1.0 / scale))) if math.isfinite(scale) else budget
 
     def links_matter(self, setting: Setting) -> bool:
-        """Return whether reports are made from one memo, and so linked; plain composition covers all other links."""
+        """Return whether reports are linked because a user makes them from a memo: a noisy answer stored once.
+
+        Plain composition over the rounds covers all other links.
+        """
         return isinstance(setting.law, MadeFromMemo) and super().links_matter(setting)
 
     def over_rounds(self, setting: Setting, one: PrivacyProfile) -> PrivacyProfile:
-        """Return the composition of all changed reports of all rounds, as if each were seen by itself."""
+        """Return the composition of all changed reports of all rounds, as if each were seen by itself.
+
+        See `AmplificationBound.over_rounds`.
+        """
         return composed(one, setting.changed_reports * setting.rounds)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """Enclose each listed level's epsilon (nats), from at most a thousand levels if delta0 is 0 for all.
 
-        Levels between those computed are rounded up to the next one.
+        Levels between those computed are rounded up to the next one. See `AmplificationBound.many_levels`.
         """
         if setting.budgets.is_pure:
             anchors = min(levels.size, 1000)
@@ -193,7 +205,10 @@ class LocalBound(AmplificationBound):
         return Enclosure(np.zeros(levels.size), upper)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Return a function from a victim's budget to the local profile with the population's largest delta0."""
+        """Return a function from a victim's budget to the local profile with the population's largest delta0.
+
+        See `AmplificationBound.any_victim`.
+        """
         delta0 = float(setting.budgets.deltas.max())
         if setting.seen == "users":
             return lambda _: LocalProfile(float(setting.budgets.epsilons[-1]), delta0)

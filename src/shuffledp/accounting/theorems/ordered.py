@@ -101,7 +101,7 @@ class KnownStepsProfile(PrivacyProfile):
         return max(pair.largest_loss for pair in self.pairs)
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Enclose the bound (II) on delta(epsilon); outputs outside a step's blanket are charged."""
+        """Enclose the bound (II) on delta(epsilon); the probability of outputs outside a step's blanket is added."""
         laws = [loss_law(pair, epsilon) for pair in self.pairs]
         sums = [law.diluted(pair.gamma) for law, pair in zip(laws, self.pairs, strict=True)]
         if not all(law.finite for law in sums):
@@ -132,11 +132,17 @@ class OrderedBound(AmplificationBound):
     reference = "clone theorem for ordered, adaptive outputs (own proof), one budget per step"
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """Remove the ``exposed`` steps with the smallest budgets, the worst choice: steps belong to no user."""
+        """Remove the ``exposed`` steps with the smallest budgets, the worst choice: steps belong to no user.
+
+        See `AmplificationBound.company`.
+        """
         return without_smallest(budgets, budgets.levels - 1, exposed)
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile by the ordered clone theorem (II), the same for every user."""
+        """Return the profile by the ordered clone theorem (II), the same for every user.
+
+        See `AmplificationBound.one_round`.
+        """
         require_one_pure_round(setting, self.key)
         if setting.seen != "users":
             raise OutOfRegime(f"ordered needs budgets attached to steps (seen = users); got seen = {setting.seen}")
@@ -153,7 +159,10 @@ class OrderedBound(AmplificationBound):
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Enclose the epsilon at ``delta`` (nats), the same for all listed levels; shape (listed,)."""
+        """Enclose the epsilon at ``delta`` (nats), the same for all listed levels; shape (listed,).
+
+        See `AmplificationBound.level_epsilons`.
+        """
         found = self.profile(setting, float(setting.budgets.epsilons[0])).epsilon(delta)
         return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))
 

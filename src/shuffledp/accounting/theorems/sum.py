@@ -202,7 +202,10 @@ class SumBound(AmplificationBound):
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Enclose the epsilon of each listed level (nats), by one evaluation unless users are exposed."""
+        """Enclose the epsilon of each listed level (nats), by one evaluation unless users are exposed.
+
+        See `AmplificationBound.level_epsilons`.
+        """
         target, exposed = check_delta(delta), setting.exposed * setting.reports_per_user
         if exposed and setting.budgets.levels <= MANY_LEVELS:
             return super().level_epsilons(setting, target, levels, ceilings)
@@ -282,7 +285,7 @@ class SupportsProfile(PrivacyProfile):
 
     @property
     def coarseness(self) -> float:
-        """Factor 10 on the accuracy that knots may cost: a lower bound may have fewer knots."""
+        """Factor 10 by which a table of this profile may be less accurate, since a lower bound may use fewer values."""
         return 10.0
 
     @property
@@ -440,7 +443,7 @@ class SumWitness(SumBound):
     reference = "the released sum, the victim at one end of the range or at the other, or in one of two categories"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the attack's profile for a victim of budget ``epsilon0``."""
+        """Return the attack's profile for a victim of budget ``epsilon0``; see `AmplificationBound.one_round`."""
         if not counts_supports(setting):
             return super().one_round(setting, epsilon0)
         others = setting.budgets.counts.astype(np.float64)
@@ -462,7 +465,10 @@ class SumWitness(SumBound):
         return AmplificationBound.level_epsilons(self, setting, delta, levels, ceilings)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """Return each listed level's lower bound on epsilon (nats), from a few victims, as intervals of one point."""
+        """Return each listed level's lower bound on epsilon (nats), from a few victims, as intervals of one point.
+
+        See `AmplificationBound.many_levels`.
+        """
         epsilons, victim = setting.budgets.epsilons[levels], self.any_victim(setting)
         rising = self.rises_with_budget(setting)
         found = epsilons_by_anchors(epsilons, delta, victim, anchors=9, rising=rising)
@@ -478,7 +484,8 @@ class SumWitness(SumBound):
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
         """Return a function from a victim's budget to the attack's profile, in which all users count as others.
 
-        One more term of a known law is a post-processing, so the profile remains a lower bound.
+        One more term of a known law is a post-processing, so the profile remains a lower bound. See
+        `AmplificationBound.any_victim`.
         """
         if not counts_supports(setting):
             return super().any_victim(setting)

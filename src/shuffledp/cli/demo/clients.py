@@ -297,7 +297,7 @@ def spoilt_reports(task: PostedTask, people: Sequence[Person], honest: Person) -
 
 
 def strangers_reports(task: PostedTask, count: int) -> list[tuple[bytes, Verdict]]:
-    """Return sealed reports of people without an invitation, each with the answer that the shuffler should give."""
+    """Return ``count`` sealed reports of people without an invitation, each with the answer to expect."""
     made: list[tuple[bytes, Verdict]] = []
     for place in range(count):
         code = draw_codes(1)[0]
@@ -401,7 +401,19 @@ class Deliveries:
 
 
 def answer_in_browser(path: str, server: str, task: PostedTask, people: Sequence[Person]) -> list[Person]:
-    """Let people answer on the survey page in Chromium; return those whose reports are held after some seconds."""
+    """Let people answer on the survey page in Chromium; return those whose reports are held after some seconds.
+
+    Parameters
+    ----------
+    path : str
+        The browser, from `chromium_path`.
+    server : str
+        The service's address.
+    task : PostedTask
+        The task.
+    people : sequence of Person
+        The people who answer.
+    """
     until, held = time.monotonic() + CHROMIUM_SECONDS, list[Person]()
     try:
         with Chromium(path, CHROMIUM_SECONDS) as browser:

@@ -35,7 +35,23 @@ def run_demo_collection(
     clients: int = CLIENTS,
     browser: bool = True,
 ) -> None:
-    """Hold the collection in a temporary folder, and print estimates, guarantees, and what each party saw."""
+    """Hold the collection in a temporary folder, and print estimates, guarantees, and what each party saw.
+
+    Parameters
+    ----------
+    delta : float
+        Central delta of the promises.
+    simulation_seed : int or None
+        Must be None: the demo has no simulation.
+    as_json : bool
+        Whether to print JSON.
+    report : Path or None
+        HTML page to write.
+    clients : int
+        Number of people who are invited.
+    browser : bool
+        Whether some people answer in Chromium, where it is installed.
+    """
     if simulation_seed is not None:
         raise InvalidInput(
             "demo collection takes no --simulation-seed: devices and shuffler use secure randomness; leave it out"

@@ -52,7 +52,19 @@ HOW_TO_READ = (
 
 @dataclass(frozen=True)
 class Asked:
-    """One question of the demo, with its private answer and the true one."""
+    """One question of the demo, with its private answer and the true one.
+
+    Parameters
+    ----------
+    question : str
+        The question in words.
+    release : Release
+        The private answer.
+    truth : tuple of float
+        The true value or values.
+    bounds : tuple of float or None
+        The range of a number; None for shares.
+    """
 
     question: str
     release: Release
@@ -61,7 +73,19 @@ class Asked:
 
 
 def run_demo(delta: float, simulation_seed: int | None, *, as_json: bool, report: Path | None) -> None:
-    """Ask the three questions, and print the answers."""
+    """Ask the three questions, and print the answers.
+
+    Parameters
+    ----------
+    delta : float
+        Central delta of each question, in (0, 1).
+    simulation_seed : int or None
+        Seed of a simulation, which is not private; None: secure noise.
+    as_json : bool
+        Whether to print JSON.
+    report : Path or None
+        HTML page to write.
+    """
     random = choose_random(simulation_seed)
     with reserved(report, "--report") as page:
         with working("Asking 48,842 people three questions"):

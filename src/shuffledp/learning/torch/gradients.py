@@ -32,7 +32,10 @@ from shuffledp.numerics.interval import FloatArray
 
 
 class LayerPass(Protocol):
-    """Interface of one layer's contribution to the gradients of n examples; parameters in the layer's order."""
+    """Interface of one layer's contribution to the gradients of a batch of n examples.
+
+    Parameters are listed in the order in which the layer has them.
+    """
 
     def powers(self, order: int) -> Tensor:
         """Return each example's sum of |gradient|^order over the layer's parameters, shape (n,); order is 1 or 2."""
@@ -124,7 +127,17 @@ def _has_bias(layer: nn.Module) -> bool:
 
 
 def linear(layer: nn.Linear, given: Tensor, slopes: Tensor) -> LayerPass:
-    """Return the gradient contribution of a dense layer: an outer product, or a sum of them over positions."""
+    """Return the gradient contribution of a dense layer: an outer product, or a sum of them over positions.
+
+    Parameters
+    ----------
+    layer : nn.Linear
+        The layer.
+    given : Tensor, shape (n, ..., inputs)
+        The layer's input.
+    slopes : Tensor, shape (n, ..., outputs)
+        Derivative of each example's own loss by the layer's output.
+    """
     x, d = given.double(), slopes.double()
     if x.ndim == 2:
         return OuterPass(x, d, _has_bias(layer))
@@ -133,7 +146,10 @@ def linear(layer: nn.Linear, given: Tensor, slopes: Tensor) -> LayerPass:
 
 
 def convolution(layer: nn.Conv2d, given: Tensor, slopes: Tensor) -> LayerPass:
-    """Return the gradient contribution of an image convolution, whose input patches act as positions."""
+    """Return the gradient contribution of an image convolution, whose input patches act as positions.
+
+    Arguments are as for `linear`.
+    """
     around = layer.padding if not isinstance(layer.padding, str) else 0  # `supported` refuses words
     patches = functional.unfold(given.double(), layer.kernel_size, layer.dilation, around, layer.stride)
     d = slopes.double().flatten(2)
@@ -141,7 +157,10 @@ def convolution(layer: nn.Conv2d, given: Tensor, slopes: Tensor) -> LayerPass:
 
 
 def embedding(layer: nn.Embedding, given: Tensor, slopes: Tensor) -> LayerPass:
-    """Return the gradient contribution of an embedding table: each token's slope is added to its row."""
+    """Return the gradient contribution of an embedding table: each token's slope is added to its row.
+
+    Arguments are as for `linear`.
+    """
     n, rows, width = given.shape[0], layer.num_embeddings, layer.embedding_dim
     tokens = given.reshape(n, -1) + torch.arange(n, device=given.device)[:, None] * rows
     d = slopes.double().reshape(-1, width)
@@ -153,7 +172,7 @@ def embedding(layer: nn.Embedding, given: Tensor, slopes: Tensor) -> LayerPass:
 
 
 def layer_norm(layer: nn.LayerNorm, given: Tensor, slopes: Tensor) -> LayerPass:
-    """Return the gradient contribution of the scale and shift of a LayerNorm layer."""
+    """Return the gradient contribution of the scale and shift of a LayerNorm layer; arguments are as for `linear`."""
     if given.ndim <= len(layer.normalized_shape):
         raise InvalidInput(f"{layer} would normalise over the examples of a batch; normalise within an example")
     normal = functional.layer_norm(given.double(), layer.normalized_shape, None, None, layer.eps)
@@ -163,7 +182,7 @@ def layer_norm(layer: nn.LayerNorm, given: Tensor, slopes: Tensor) -> LayerPass:
 
 
 def group_norm(layer: nn.GroupNorm, given: Tensor, slopes: Tensor) -> LayerPass:
-    """Return the gradient contribution of the scale and shift of a GroupNorm layer."""
+    """Return the gradient contribution of the scale and shift of a GroupNorm layer; arguments are as for `linear`."""
     normal = functional.group_norm(given.double(), layer.num_groups, None, None, layer.eps)
     d, shape = slopes.double(), (given.shape[0], given.shape[1], -1)
     return _built(layer, (d * normal).reshape(shape).sum(2), d.reshape(shape).sum(2))
@@ -304,9 +323,18 @@ class Gradients(Protocol):
     """Interface for gradients of single examples; an example's gradient must not depend on the others."""
 
     def clipped_sum(self, rows: Tensor, targets: Tensor, bound: float, order: int) -> Tensor:
-        """Return the sum of the gradients, each clipped to the norm ``bound``; shape (size,), double precision.
+        """Return the sum of the examples' gradients, each clipped; shape (size,), double precision.
 
         A gradient whose norm is not finite contributes zero.
+
+        Parameters
+        ----------
+        rows, targets : Tensor, first axis examples
+            The examples.
+        bound : float
+            Largest norm of a gradient.
+        order : {1, 2}
+            Norm: 1 sums absolute values, 2 is Euclidean.
         """
         ...
 
@@ -315,7 +343,7 @@ class Gradients(Protocol):
         ...
 
     def at_once(self, numbers: int) -> int:
-        """Return how many examples fit in memory if it may hold the given number of entries."""
+        """Return how many examples fit in memory if it may hold ``numbers`` entries of gradients."""
         ...
 
 
@@ -325,7 +353,10 @@ def shrunk(norms: Tensor, bound: float) -> Tensor:
 
 
 def bounded(vectors: Tensor, bound: float, order: int) -> Tensor:
-    """Clip the rows of a table, shape (n, numbers), in place; a row whose norm is not finite becomes zero."""
+    """Clip the rows of a table, shape (n, numbers), in place to the norm ``bound``, and return it.
+
+    A row whose norm is not finite becomes zero. ``order`` 1 sums absolute values, 2 is the Euclidean norm.
+    """
     factors = shrunk(torch.linalg.vector_norm(vectors, ord=order, dim=1), bound)[:, None]
     vectors *= factors
     return vectors.masked_fill_(factors == 0.0, 0.0)
@@ -353,11 +384,11 @@ class FunctionalGradients:
         return torch.cat([found[name].flatten(1).double() for name in known], dim=1)
 
     def clipped_sum(self, rows: Tensor, targets: Tensor, bound: float, order: int) -> Tensor:
-        """Return the sum of the gradients, each clipped to the norm ``bound``, shape (size,)."""
+        """Return the sum of the gradients, each clipped to the norm ``bound``; see `Gradients.clipped_sum`."""
         return bounded(self.each(rows, targets), bound, order).sum(0)
 
     def at_once(self, numbers: int) -> int:
-        """Return how many examples fit in memory if it may hold the given number of entries."""
+        """Return how many examples fit in memory if it may hold ``numbers`` entries of gradients."""
         return max(1, numbers // self.model.size)
 
 
@@ -410,14 +441,17 @@ class LayerGradients:
         return torch.cat([part for found in self.passes(rows, targets) for part in found.each()], dim=1)
 
     def clipped_sum(self, rows: Tensor, targets: Tensor, bound: float, order: int) -> Tensor:
-        """Return the sum of the gradients, each clipped to the norm ``bound``, shape (size,)."""
+        """Return the sum of the gradients, each clipped to the norm ``bound``; see `Gradients.clipped_sum`."""
         found = self.passes(rows, targets)
         norms = torch.stack([part.powers(order) for part in found]).sum(0).pow(1.0 / order)
         factors = shrunk(norms, bound)
         return torch.cat([part.flatten() for layer in found for part in layer.weighted(factors)])
 
     def at_once(self, numbers: int) -> int:
-        """Return how many examples fit in memory; for dense layers no gradient is built."""
+        """Return how many examples fit in memory if it may hold ``numbers`` entries of gradients.
+
+        For dense layers it is 1024: no example's gradient is built.
+        """
         return 1024 if self.outer_only else max(1, numbers // self.model.size)
 
 

@@ -75,7 +75,7 @@ class OptimizerServer(Server):
         self._rates = [group["lr"] for group in self.optimizer.param_groups]
 
     def move(self, direction: FloatArray, factor: float, *, average: bool) -> None:
-        """Let the optimizer take one step against a direction (a noisy gradient)."""
+        """Let the optimizer take one step against a direction (a noisy gradient); see `Server.move`."""
         self.model.load(self.weights)
         parts = torch.from_numpy(direction).split(self.model.widths)
         for parameter, part in zip(self.model.parameters.values(), parts, strict=True):
@@ -156,19 +156,30 @@ class TorchSender(Sender):
     targets: Tensor
 
     def gradient(self, client: int, weights: FloatArray) -> FloatArray:
-        """Return the clipped average gradient of one client, shape (size,)."""
+        """Return the clipped average gradient of one client, shape (size,); see `Clientele.gradient`."""
         self.model.load(weights)
         return self._bounded(client).cpu().numpy()
 
     def clipped(self, clients: NDArray[np.int64], weights: FloatArray) -> Tensor:
-        """Return the clipped average gradients of several clients, shape (clients, size)."""
+        """Return the clipped average gradients of several clients, shape (clients, size).
+
+        Parameters
+        ----------
+        clients : ndarray of int64
+            Indices of the clients.
+        weights : ndarray, shape (size,)
+            Weights of the model.
+        """
         self.model.load(weights)
         if (self.clients.sizes[clients] > _MANY).any():
             return torch.stack([self._bounded(int(client)) for client in clients])
         return self._bounded_together(clients)
 
     def rounded(self, clients: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
-        """Return several clients' messages before noise, in grid steps, shape (clients, size)."""
+        """Return several clients' messages before noise, in grid steps, shape (clients, size).
+
+        See `Sender.messages`.
+        """
         whole = self.clipped(clients, weights)
         whole *= torch.from_numpy(self.plan.gains[clients] / self.plan.grid).to(whole.device)[:, None]
         return whole.round_().cpu().numpy().astype(np.int64)

@@ -133,11 +133,14 @@ class RangeProfile(PrivacyProfile):
 
     @property
     def coarseness(self) -> float:
-        """Factor 3 on the accuracy that knots may cost: the values come from a lattice and are no more accurate."""
+        """Factor 3 by which a table may be less accurate: the values come from a lattice and are no better."""
         return 3.0
 
     def delta_at(self, epsilon: float) -> Interval:
-        """Return the interval from 0 to the bound (T) on delta(epsilon), with edges that suit the expected delta."""
+        """Return the interval from 0 to the bound (T) on delta(epsilon).
+
+        The two edges in (T) are chosen for the delta that is expected at this epsilon; any edges give a bound.
+        """
         guess = self._for(6)
         mu = math.inf if guess is None else self._mu
         expected = gaussian_delta(epsilon, mu) if math.isfinite(mu) else 1.0
@@ -258,10 +261,10 @@ def range_profiles(
 
 
 def ranges(scales: FloatArray, most: int) -> NDArray[np.int64]:
-    """Return for each victim the number of the range of noise scales that it belongs to, from 0.
+    """Return for each victim the number, from 0, of the range of noise scales to which the victim is assigned.
 
-    The narrowest noise is a range by itself; the ratios of the others grow from there, because a large budget usually
-    has the largest central epsilon.
+    The narrowest noise is a range by itself. The other ranges get wider (in the ratio of their ends) towards larger
+    scales, because a large budget usually has the largest central epsilon.
 
     Parameters
     ----------
@@ -292,7 +295,10 @@ class BlanketBound(AmplificationBound):
     reference = "common blanket theorem (own proof; privacy blanket of Balle, Bell, Gascon, Nissim 2019)"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the common blanket theorem's profile (I) for a victim of budget ``epsilon0``."""
+        """Return the common blanket theorem's profile (I) for a victim of budget ``epsilon0``.
+
+        See `AmplificationBound.one_round`.
+        """
         budgets = setting.budgets
         level = budgets.index_of(epsilon0)
         if setting.adds_noise is not None:
@@ -307,9 +313,10 @@ class BlanketBound(AmplificationBound):
         return _worst_pair(family, epsilon0, _Others(family, budgets, level))
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """Remove the exposed users in the worst way; of added noise, remove as many from every level.
+        """Remove ``exposed`` users in the worst way; see `AmplificationBound.company`.
 
-        With added noise it is not known which users hide the victim best, and fewer users only hide less.
+        With added noise it is not known which users hide the victim best, so ``exposed`` users are removed from every
+        level. Fewer users can only hide the victim less.
         """
         if setting.adds_noise is None or budgets.levels == 1:
             return super().company(setting, budgets, level, exposed)
@@ -323,7 +330,10 @@ class BlanketBound(AmplificationBound):
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Enclose each listed level's epsilon (nats); for added noise and many levels by ranges of noise scales."""
+        """Enclose each listed level's epsilon (nats); for added noise and many levels by ranges of noise scales.
+
+        See `AmplificationBound.level_epsilons`.
+        """
         law, budgets = setting.adds_noise, setting.budgets
         if law is None or budgets.levels <= MANY_LEVELS or self.links_matter(setting):
             return super().level_epsilons(setting, delta, levels, ceilings)
@@ -343,7 +353,10 @@ class BlanketBound(AmplificationBound):
         return Enclosure(np.zeros(levels.size), upper)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """Bound each level's epsilon when levels are many: from one clone curve, or from profiles of a few victims."""
+        """Bound each level's epsilon when levels are many: from one clone curve, or from profiles of a few victims.
+
+        See `AmplificationBound.many_levels`.
+        """
         epsilons = setting.budgets.epsilons[levels]
         if setting.discrete is not None and self._family(setting).two_point:
             return CloneCurve.of(setting.budgets, delta).epsilons(epsilons, delta)
@@ -352,10 +365,11 @@ class BlanketBound(AmplificationBound):
         return Enclosure(np.zeros_like(found.lower), found.upper)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Return a function from a victim's budget to a profile, the likeliest blanket user being left out.
+        """Return a function from a victim's budget to a profile; all victims share one count of the other users.
 
-        That can only raise h of (I). A smaller budget mixes the victim's report with omega, L' = (1-t) L + t (1-e^eps),
-        so h does not grow.
+        That count leaves out the user who is most likely to report from the blanket, which can only raise h of (I). A
+        smaller budget mixes the victim's report with omega, L' = (1-t) L + t (1-e^eps), so h does not grow. See
+        `AmplificationBound.any_victim`.
         """
         family = self._family(setting)
         if family.two_point:

@@ -211,7 +211,7 @@ class Noise:
         return log_density(self.kind, self.scale, u)
 
     def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Return the chance of noise in [low, high], element-wise; low and high have one sign; relative error 1e-13."""
+        """Return the chance of noise in [low, high], element-wise; ends of the same sign; relative error 1e-13."""
         flip = low < 0.0
         near, far = np.where(flip, -high, low) / self.scale, np.where(flip, -low, high) / self.scale
         near = np.maximum(near, 0.0)
@@ -320,7 +320,7 @@ class RecordPair:
     def blanket(self) -> PairBlanket:
         """The pair's ratios to the core, rounded to an upper law of the loss; its gamma is set to 0 and not used.
 
-        Where a mass has left double range, ratio and loss are taken at their largest, and by `below` at their smallest.
+        Where a mass is too small for a double, the largest possible ratio and loss are used (by `below` the smallest).
         """
         return self._seen(above=True)
 
@@ -525,7 +525,10 @@ _NEARLY, _ROUGHLY = 1.002, 1.06
 
 
 def is_usual(law: NoiseLaw, scales: FloatArray) -> NDArray[np.bool_]:
-    """Return for each noise scale whether the bound is evaluated for it: neither too small nor too large."""
+    """Return for each noise scale whether the bound is evaluated for it: bool, in the shape of ``scales``.
+
+    It is not evaluated if the noise of the family ``law`` is too small for the transform, or too large.
+    """
     return (scales >= _LEAST_SCALE[law.noise]) & (scales <= _LARGEST_SCALE)
 
 
@@ -595,7 +598,7 @@ class NoiseProfile(PrivacyProfile):
 
     @property
     def coarseness(self) -> float:
-        """Factor 3 on the accuracy that knots may cost: the values come from a lattice and are no more accurate."""
+        """Factor 3 by which a table may be less accurate: the values come from a lattice and are no better."""
         return 3.0
 
     @property

@@ -126,7 +126,10 @@ def _values(pair: PairBlanket, losses: FloatArray, epsilon: float) -> FloatArray
 
 
 def stacked(laws: list[IndependentSum]) -> IndependentSum:
-    """Return one sum of independent terms that has the groups of several; shorter laws get atoms of chance 0."""
+    """Return one sum of independent terms that joins the groups of all the given sums.
+
+    Groups with fewer atoms than others get further atoms of chance 0.
+    """
     groups, atoms = sum(law.counts.size for law in laws), max(law.values.shape[1] for law in laws)
     values, probabilities, at = np.zeros((groups, atoms)), np.zeros((groups, atoms)), 0
     for law in laws:
@@ -138,13 +141,26 @@ def stacked(laws: list[IndependentSum]) -> IndependentSum:
 
 
 def left_out(spread: CellSpread, epsilon: float) -> FloatArray:
-    """Return sum of (1 - e^(eps - loss))_+ R(x0)(A) over the parts A left out, rounded up; x0 is the first input."""
+    """Return the divergence of the parts of the output space that the cells leave out, rounded up.
+
+    It is the sum over these parts A of (1 - e^(epsilon - loss))_+ R(x0)(A), x0 the first input of the pair.
+
+    Parameters
+    ----------
+    spread : CellSpread
+        The parts left out, each with its mass under x0 and its largest loss.
+    epsilon : float
+        Nats.
+    """
     share = -np.expm1(np.minimum(epsilon - spread.left_out_loss, 0.0))
     return np.sum(share * spread.left_out_mass, axis=-1) * (1.0 + _MARGIN)
 
 
 def loss_range(spread: CellSpread, epsilon: float) -> tuple[FloatArray, FloatArray]:
-    """Return lower and upper bounds on r_0 (1 - e^(eps - loss)) over each cell, from those on its two factors."""
+    """Return lower and upper bounds on the product r_0 (1 - e^(epsilon - loss)) over each cell, shape (cells,).
+
+    Each bound is the product of the bounds on its two factors, which `spread` states.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         worst, best = -np.expm1(epsilon - spread.loss_low), -np.expm1(epsilon - spread.loss_high)
         low = worst * np.where(worst > 0, spread.ratio_low, spread.ratio_high)
@@ -292,7 +308,10 @@ _MANY, _FEW = 1e4, 1e8
 
 
 def with_rare_cells_apart(pair: PairBlanket, epsilon: float, evaluated: Callable[[PairBlanket], Interval]) -> Interval:
-    """Return the smallest interval for (I) found with rare outputs left out, and with all outputs where that matters.
+    """Return an enclosure of (I) that usually costs less: rare outputs are left out at first, and charged.
+
+    (I) is evaluated with all outputs as well, and the smaller interval is returned, for discrete laws and where what is
+    charged matters.
 
     Parameters
     ----------
@@ -301,7 +320,7 @@ def with_rare_cells_apart(pair: PairBlanket, epsilon: float, evaluated: Callable
     epsilon : float
         Nats, at least 0.
     evaluated : callable
-        From a pair to (I): upper ends of laws above L, lower ends of laws below it.
+        Function of a pair that returns (I): upper ends for laws above L, lower ends for laws below it.
     """
     largest = float(pair.ratios0.max()) if pair.spread is None else float(pair.spread.ratio_high.max())
     if not pair.loss_ulps or largest <= (_FEW if pair.spread is None else _MANY):
@@ -319,7 +338,7 @@ def with_rare_cells_apart(pair: PairBlanket, epsilon: float, evaluated: Callable
 
 
 def without_rare(pair: PairBlanket, epsilon: float, cut: float) -> PairBlanket:
-    """Return the pair with the outputs of the largest ratios left out, of chance ``cut`` at most under the first input.
+    """Return the pair with its rare outputs left out: those of the largest ratios.
 
     Parameters
     ----------
@@ -328,7 +347,7 @@ def without_rare(pair: PairBlanket, epsilon: float, cut: float) -> PairBlanket:
     epsilon : float
         Nats: only outputs of a larger loss are left out.
     cut : float
-        In (0, 1).
+        Largest chance of the outputs left out under the first input, in (0, 1).
     """
     spread = pair.spread
     if spread is None:
@@ -401,7 +420,7 @@ class OneBudgetProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """Epsilon (nats, possibly inf) from which on delta is 0, as the victim's own report shows nothing."""
+        """Epsilon (nats, possibly inf) from which on delta is 0, because one report alone has delta 0 there."""
         return self.top
 
     def delta_at(self, epsilon: float) -> Interval:
@@ -474,7 +493,7 @@ class OwnBudgetsProfile(PrivacyProfile):
 
     @property
     def vanishes_at(self) -> Upper:
-        """Epsilon (nats, possibly inf) from which on delta is 0, as the victim's own report shows nothing."""
+        """Epsilon (nats, possibly inf) from which on delta is 0, because one report alone has delta 0 there."""
         return self.top
 
     def delta_at(self, epsilon: float) -> Interval:
@@ -613,7 +632,17 @@ class LargestProfile(PrivacyProfile):
 
 
 def users_above(pairs: list[PairBlanket], epsilon: float, n: int) -> FloatArray:
-    """Return quick upper bounds on (Z) for several pairs of one randomizer, shape (pairs,); sharp near the first."""
+    """Return upper bounds on (Z) for several pairs of inputs, shape (pairs,), by one quick evaluation for all.
+
+    Parameters
+    ----------
+    pairs : list of PairBlanket
+        Pairs of inputs of one randomizer. The bound is sharp for pairs that resemble the first one.
+    epsilon : float
+        Nats.
+    n : int
+        Number of users.
+    """
     laws = [loss_law(pair, epsilon) for pair in pairs]
     sums = [law.diluted(pair.gamma) for law, pair in zip(laws, pairs, strict=True)]
     if not all(law.finite for law in sums):
@@ -629,9 +658,9 @@ def _capped(found: Interval, law: LossLaw) -> Interval:
 
 
 def limit_epsilon(pair: PairBlanket, blankets: float, delta: float) -> float | None:
-    """Return the epsilon (nats) of the Gaussian limit, mu^2 = E_omega (r_0 - r_1)^2 / (number of blanket reports).
+    """Return the epsilon (nats) of the Gaussian limit at ``delta``, a first guess; None if the limit does not exist.
 
-    It is a first guess; None if the limit does not exist.
+    The limit has mu^2 = E_omega (r_0 - r_1)^2 / ``blankets``, the number of blanket reports.
     """
     with np.errstate(over="ignore"):
         second = float(pair.masses @ (pair.ratios0 - pair.ratios1) ** 2)
@@ -641,7 +670,7 @@ def limit_epsilon(pair: PairBlanket, blankets: float, delta: float) -> float | N
 
 
 def exact_reports(pair: PairBlanket) -> int:
-    """Return the largest number of reports for which all compositions of the pair's cells are summed; possibly 0."""
+    """Return up to how many reports delta is computed by an exact sum over the counts of the pair's cells; may be 0."""
     return 0 if pair.spread is not None else _exact_reports(pair.masses.size)
 
 
@@ -667,12 +696,13 @@ def _compositions(m: int, cells: int) -> FloatArray:
 
 
 def composition_values(law: IndependentSum, reports: np.ndarray) -> Enclosure:
-    """Enclose h(m - 1) of (I) for each number of reports m by summing over all compositions.
+    """Enclose h(m - 1) of (I) for each number of reports m by an exact sum over the counts of the cells.
 
-    Weights are good to 1e-12 relative (log-factorials below 48!, exponents below 48 * 21). A sum of atoms may
-    cancel; its rounding, 8 roundoffs per cell of the sum of magnitudes and the doubt of each atom, is added and
-    subtracted before the positive part. Values are counted in units of the largest atom, so that what underflows is
-    below 1e-300.
+    A term is a composition: how many of the m reports fall into each cell. Weights have a relative error of 1e-12
+    (log-factorials below 48!, exponents below 48 * 21). A sum of atoms may cancel: its rounding error (8 roundoffs per
+    cell of the sum of magnitudes) and the error bound of each atom are added for the upper end and subtracted for the
+    lower end before the positive part is taken. Values are scaled by the largest atom, so that only what is below
+    1e-300 underflows.
     """
     masses, unit = law.probabilities[0], max(float(np.abs(law.values).max()), TINY)
     atoms = law.values[0] / unit

@@ -367,7 +367,10 @@ def of_few_or_anybody(epsilon0: float, records: int, most: int, others: int, wis
 
 
 def most_copies(active: float) -> int:
-    """Return the largest number of copies N that is evaluated; smaller where a ratio may be 1 (``active`` below 1)."""
+    """Return the largest number N of copies that is evaluated: a smaller one if ``active`` is below 1.
+
+    ``active`` is an upper bound, in (0, 1], on the chance that a density ratio is not 1.
+    """
     return MOST_COPIES if active == 1.0 else MOST_SPARSE_COPIES
 
 
@@ -442,12 +445,12 @@ class PureChainProfile(PrivacyProfile):
 
     @property
     def coarseness(self) -> float:
-        """Factor 4 on the accuracy that knots may cost: one evaluation of delta takes milliseconds."""
+        """Factor 4 by which a table may be less accurate: one evaluation of delta takes milliseconds."""
         return 4.0
 
     @cached_property
     def ways(self) -> PureLinks:
-        """The ways in which the theorem is evaluated: groups of a few sizes, for each charge; possibly none."""
+        """Group sizes and charges for which the theorem is evaluated, a few sizes for each charge; possibly none."""
         wish, others = math.sqrt(2.0 * self.n * self.law.spread), self.n - 1
         groups = {form(others, share * wish + 1.0) for form in self.law.groups for share in _SHARES}
         groups = {(m, counted_copies(copies, self.law.active)) for m, copies in groups}
@@ -490,7 +493,8 @@ class ChainBound(AmongEquals):
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Return the chain theorem's profile (H) for a victim of budget ``epsilon0``.
 
-        If the level has too few users or too little noise, it is the profile of one message by itself.
+        If the level has too few users or too little noise, it is the profile of one message by itself. See
+        `AmplificationBound.one_round`.
         """
         require_plain(setting, self.key)
         budgets, noise = setting.budgets, setting.adds_noise

@@ -107,7 +107,10 @@ class RatioMoments:
     fourth: float
 
     def at(self, growth: float) -> RatioMoments:
-        """Return the bounds for L at e^eps = 1 + growth; ``growth`` at least 0, rounded up."""
+        """Return the bounds on the moments of L at another epsilon, from those at epsilon 0.
+
+        ``growth`` is e^epsilon - 1, at least 0, rounded up.
+        """
         e = (1.0 + growth) * (1.0 + _DOUBT)
         third = self.third + (e * e * e - 1.0) * self.absolute
         return RatioMoments(self.second * e**2, third, self.absolute * e**3, self.fourth * e**4)
@@ -322,7 +325,10 @@ def _tail(growth: float, v: FloatArray, weights: Weights, moments: RatioMoments)
 
 
 def remainders(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the remainders r_1 to r_4 of the exponential series at y > 0, each from the next: no term cancels."""
+    """Return the remainders r_1 to r_4 of the exponential series at y > 0, each in the shape of y.
+
+    r_k is (e^y - sum_(j<k) y^j/j!)/y^k. Each is computed from the next one, so that no terms cancel.
+    """
     small = np.minimum(y, 1.0)
     series = np.full_like(y, 1.0 / math.factorial(24))
     for order in range(23, 3, -1):
@@ -404,7 +410,7 @@ class LognormalMeans:
         return self._smallest(copies, self._log_moments[0], 0.5 * self.charge)
 
     def shortfall(self, copies: FloatArray) -> FloatArray:
-        """Return l such that the mean of ((1 - l) - average)_+ is at most the charge; 1 where no smaller l is found.
+        """Return l such that the mean of (1 - l - average)_+ is at most the charge; 1 where no smaller l is found.
 
         ``copies`` is as for `excess`.
         """

@@ -318,7 +318,19 @@ class Averages:
 
     @classmethod
     def of(cls, epsilon0: float, copies: int, active: float, charge: float) -> Averages:
-        """Return the average of ``copies`` ratios, with s and l for half the charge."""
+        """Return the law of the average of N density ratios, with s and l for half the charge.
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Local budget, nats.
+        copies : int
+            Number N of ratios.
+        active : float
+            Upper bound, in (0, 1], on the chance that a ratio is not 1.
+        charge : float
+            Probability that is added to delta for averages far from 1, see (C) of docs/theorems/chain.md.
+        """
         zeta, mass = _averages(epsilon0, copies, active)
         over = np.cumsum((mass * zeta)[::-1])[::-1] - zeta * np.cumsum(mass[::-1])[::-1]
         under = zeta * np.cumsum(mass) - np.cumsum(mass * zeta)
@@ -418,7 +430,8 @@ def copies_of(size: int, log_ratio: float) -> int:
 def counted_copies(copies: int, active: float) -> int:
     """Return ``copies``, rounded down to a multiple of 4 where the law of their average needs it.
 
-    An average of fewer copies is larger in convex order, so the bound remains valid.
+    It does for many copies if ``active``, the chance that a ratio is not 1, is below 1. An average of fewer copies is
+    larger in convex order, so the bound remains valid.
     """
     return copies - copies % 4 if active < 1.0 and copies >= _MANY_COPIES else copies
 

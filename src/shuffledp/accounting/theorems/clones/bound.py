@@ -32,7 +32,7 @@ class AmongEquals(AmplificationBound):
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
         """Remove ``exposed`` users from the victim's own level, the worst case; return the remaining population.
 
-        At least one user of each of its budgets is kept.
+        At least one user of each of its budgets is kept. See `AmplificationBound.company`.
         """
         counts = budgets.counts.copy()
         same = budgets.epsilons == budgets.epsilons[level]
@@ -41,11 +41,11 @@ class AmongEquals(AmplificationBound):
 
 
 class ClonesBound(AmongEquals):
-    """Upper bound by the clone pair: of all users where they hide each other, else of the victim's own level.
+    """Upper bound by the clone pair, from all users if they hide each other, else from the victim's own level.
 
     All users hide each other if there is one budget, whatever the randomizer (2b), or if a two-outcome randomizer is
-    stated (2c). Otherwise a level is treated as if it were visible, and of a stated randomizer
-    its common blanket is used, too. See docs/theorems/clones.md.
+    stated (2c). Otherwise each level is treated as if it were visible; for a stated randomizer its common blanket is
+    used as well. See docs/theorems/clones.md.
     """
 
     key = "clones"
@@ -53,7 +53,7 @@ class ClonesBound(AmongEquals):
     reference = "clone theorem (own proof; the number of Feldman, McMillan, Talwar 2023), p = 2/(1+e^epsilon0)"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the clone pair's profile for a victim of budget ``epsilon0``."""
+        """Return the clone pair's profile for a victim of budget ``epsilon0``; see `AmplificationBound.one_round`."""
         if not self._together(setting):
             return self._in_level(setting, epsilon0)
         require_one_pure_round(setting, self.key)
@@ -65,7 +65,7 @@ class ClonesBound(AmongEquals):
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
         """Remove the exposed users in the worst way: those of the smallest budgets, or of the victim's own level.
 
-        The latter where only the users of one level hide each other.
+        The latter where only the users of one level hide each other. See `AmplificationBound.company`.
         """
         if self._together(setting):
             return AmplificationBound.company(self, setting, budgets, level, exposed)
@@ -76,7 +76,8 @@ class ClonesBound(AmongEquals):
     ) -> Enclosure:
         """Enclose each listed level's epsilon (nats); refuse many levels if 'blanket' is known to be smaller.
 
-        'blanket' counts the users of all levels, a clone pair of one level only its own.
+        'blanket' counts the users of all levels, a clone pair of one level only its own. See
+        `AmplificationBound.level_epsilons`.
         """
         if self._together(setting):
             return super().level_epsilons(setting, delta, levels, ceilings)
@@ -91,7 +92,10 @@ class ClonesBound(AmongEquals):
         return self.level_by_level(setting, delta, levels, ceilings)
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """Enclose each listed level's epsilon (nats) from one curve for all victims, who hide each other."""
+        """Enclose each listed level's epsilon (nats) from one curve for all victims, who hide each other.
+
+        See `AmplificationBound.many_levels`.
+        """
         require_one_pure_round(setting, self.key)
         return CloneCurve.of(setting.budgets, delta).epsilons(setting.budgets.epsilons[levels], delta)
 
@@ -103,7 +107,11 @@ class ClonesBound(AmongEquals):
         return self._together(setting)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Return a function from a victim's budget to a clone pair's profile, the likeliest clone being left out."""
+        """Return a function from a victim's budget to a clone pair's profile; all victims share one count of clones.
+
+        That count leaves out the user who is most likely to be a clone, so it holds whoever the victim is. See
+        `AmplificationBound.any_victim`.
+        """
         if not self._together(setting):
             raise OutOfRegime("clones of one level has no victim that stands for the other levels")
         require_one_pure_round(setting, self.key)

@@ -118,7 +118,7 @@ def lie_probability(epsilon0: FloatArray) -> FloatArray:
 
 
 def scaled_logs(logs: Interval, scale: float) -> Interval:
-    """Add log A to an enclosure of log psi, rounded outward, where A is good to 8 roundoffs."""
+    """Add the logarithm of ``scale`` to an enclosure of log psi, rounded outward; ``scale`` is good to 8 roundoffs."""
     found = logs + Interval(scale, scale).inflated(10).log()
     return Interval(min(found.lower, 0.0), min(found.upper, 0.0))
 
@@ -323,7 +323,8 @@ class WorstCountProfile(PrivacyProfile):
     def coarseness(self) -> float:
         """Factor by which a table of this profile may be less accurate, to save knots.
 
-        It is larger for several budgets, where boxes are less exact than knots; of one budget boxes are intervals.
+        It is larger for several budgets, where the boxes of the cover are less exact than the knots; for one budget
+        they are exact.
         """
         return 2.0 if self.rough.groups.chances.size == 1 else 3.0
 
@@ -394,10 +395,7 @@ class WorstCountProfile(PrivacyProfile):
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
         """Enclose log delta at one epsilon (nats), with the same interval for both directions.
 
-        The upper end comes from the rough cover; the lower end is the smaller direction of one record vector.
-
-        The upper end is one curve for both directions, from the rough cover; the lower ends belong to one record
-        vector.
+        The upper end comes from the rough cover. The lower end is the smaller direction of one record vector.
         """
         upper = self.log_above(epsilon)
         low = min(end.lower for end in self._witness.log_delta_pair(epsilon))
@@ -476,8 +474,6 @@ class CountBound(AmplificationBound):
 
     It applies if each user sends one bit, or if records take two values and one randomizer serves everybody. The proof
     is in docs/theorems/count.md.
-
-    See docs/theorems/count.md.
     """
 
     key = "count"
@@ -485,9 +481,10 @@ class CountBound(AmplificationBound):
     reference = "count theorem (own proof): the largest divergence of the count of bits over all record vectors"
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
-        """Return the population left when `exposed` users other than the victim hide nobody, chosen for the worst.
+        """Return the population left when ``exposed`` users, chosen in the worst way, do not hide the victim.
 
         These are the users of the smallest budgets, who hide best; with visible levels, users of the victim's level.
+        See `AmplificationBound.company`.
         """
         if setting.seen != "levels":
             return super().company(setting, budgets, level, exposed)
@@ -496,7 +493,10 @@ class CountBound(AmplificationBound):
         return Budgets(budgets.epsilons, counts, budgets.deltas)
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the certified profile (C) of a victim of local budget `epsilon0` (nats), for one round."""
+        """Return the certified profile (C) of a victim of local budget `epsilon0` (nats), for one round.
+
+        See `AmplificationBound.one_round`.
+        """
         self._check(setting)
         if setting.seen == "levels":
             setting = level_alone(setting, epsilon0)
@@ -508,7 +508,10 @@ class CountBound(AmplificationBound):
         return worst_count(setting.budgets, setting.budgets.index_of(epsilon0))
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """Return bounds on epsilon at `delta` for the victims of many levels, all read off one tabulated curve."""
+        """Return bounds on epsilon at `delta` for the victims of many levels, all read off one tabulated curve.
+
+        See `AmplificationBound.many_levels`.
+        """
         self._check(setting)
         if setting.seen == "levels":
             raise OutOfRegime("count is not evaluated level by level for more than 32 levels; see 'clones'")
@@ -521,7 +524,8 @@ class CountBound(AmplificationBound):
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
         """Return a function from a victim's budget (nats) to a profile; all victims share one population.
 
-        That population lacks a user of the smallest budget, who hides best, whoever the victim is.
+        That population lacks a user of the smallest budget, who hides best, whoever the victim is. See
+        `AmplificationBound.any_victim`.
         """
         self._check(setting)
         if setting.seen == "levels":

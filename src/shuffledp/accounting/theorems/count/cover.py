@@ -228,8 +228,6 @@ class LargestBox:
     At a new excess, a box is not evaluated if convexity between cached excesses shows that its bound is not the
     largest.
 
-    A box whose bound, by convexity, cannot be the largest is not evaluated again.
-
     Parameters
     ----------
     boxes : int
@@ -330,7 +328,15 @@ class Groups:
         return float((self.chances * (1.0 - self.chances)) @ self.counts)
 
     def crowds(self, ones: FloatArray, zeros: FloatArray, coins: FloatArray) -> BitCrowds:
-        """Return the sums of bits for given numbers of ones, zeros (crowds, groups) and fair coins (crowds,)."""
+        """Return the law of the number of ones for each of several crowds: users with given records and fair coins.
+
+        Parameters
+        ----------
+        ones, zeros : ndarray, shape (crowds, groups)
+            Number of users of each group whose record is 1, and 0.
+        coins : ndarray, shape (crowds,)
+            Number of users who send a fair coin.
+        """
         chances = np.concatenate((self.chances, self.chances, [_FAIR]))
         flipped = np.concatenate((np.ones_like(self.chances), np.zeros_like(self.chances), [0.0])).astype(bool)
         counts = np.concatenate((ones, zeros, coins[:, None]), axis=1)
@@ -403,8 +409,8 @@ class CountCover:
 
         Users who all have one chance below 1/2 are covered exactly if there are at most 10,000 of them.
 
-        The width of a box in a group is inversely proportional to the loss per user whose record it leaves open, so
-        that every group loses the same.
+        A box leaves the records of some users of each group open, and each of them makes the bound larger by some
+        amount. The numbers are chosen inversely proportional to these amounts, so that every group adds the same.
         """
         fair = groups.chances >= _FAIR
         moving = np.flatnonzero(~fair)
@@ -543,17 +549,16 @@ def _cut(count: float, parts: int) -> tuple[FloatArray, FloatArray]:
 class SpreadCover:
     """A cover that replaces many different flip chances by a few.
 
-    Each user takes one of the two neighbouring chances by a public coin.
-
-    A bit with chance s between s_g and s_h is one with s_h with probability c = (s - s_g)/(s_h - s_g), else one with
-    s_g. More users of the larger chances only hide more, so their numbers are taken at the low end of what is likely;
-    the rest is charged, with every user at the smaller of the chances.
+    Each user takes one of the two neighbouring chances by a public coin: a bit with flip chance s between s_g and s_h
+    has the law of one that takes s_h with probability c = (s - s_g)/(s_h - s_g), else s_g. More users of the larger
+    chances can only hide the victim more, so their numbers are taken at the low end of what is likely. For the unlikely
+    numbers below, every user takes the smaller chance, and their probability is the charge.
 
     Parameters
     ----------
     likely, sure : CountCover
-        The cover for the smallest likely numbers of users of the larger chances, and the cover that always holds,
-        with all users at the smaller chance.
+        The cover for the smallest likely numbers of users of the larger chances, and the cover that always holds, with
+        all users at the smaller chance.
     charge : float
         Upper bound on the probability that fewer users than in `likely` take the larger chances.
     """
@@ -564,12 +569,20 @@ class SpreadCover:
 
     @property
     def groups(self) -> Groups:
-        """The users' groups of the likely case, by the chances they were spread over."""
+        """Groups of the users by the few chances that replace theirs, in the likely case."""
         return self.likely.groups
 
     @classmethod
     def of(cls, groups: Groups, boxes: int) -> SpreadCover:
-        """Return a cover with the few chances that lose least variance; a chance of 1/2 is always among them."""
+        """Return a cover with a few chances, chosen so that the number of ones loses little variance.
+
+        Parameters
+        ----------
+        groups : Groups
+            Users by their flip chance, with many different chances.
+        boxes : int
+            About the number of boxes of the cover. A chance of 1/2 is always among the few.
+        """
         order = np.argsort(groups.chances, kind="stable")
         s, n = groups.chances[order], groups.counts[order]
         knots = np.append(s[_best_knots(s, n)], _FAIR)

@@ -106,7 +106,15 @@ class TabledTest:
 
     @classmethod
     def of(cls, ones: SuccessCount, deviations: float = 12.0) -> TabledTest:
-        """Tabulate P(N <= k) at all thresholds k of a small population, at some hundred of a large one."""
+        """Tabulate P(N <= k) at all thresholds k of a small population, at some hundreds of a large one.
+
+        Parameters
+        ----------
+        ones : SuccessCount
+            The number N of ones among the other users.
+        deviations : float
+            How many standard deviations around the mean the thresholds of a large population cover.
+        """
         through, before = zip(cls._side(ones, deviations), cls._side(ones.failures, deviations), strict=True)
         return cls(
             Enclosure(*(np.concatenate(ends) for ends in zip(*through, strict=True))),
@@ -327,8 +335,6 @@ class CountWitness(AmplificationBound):
     """The lower bound `count-exact`: binary randomized response with the worst of many tried record vectors.
 
     Its value is attained by real neighbouring inputs. The proof is in docs/theorems/count-exact.md.
-
-    See docs/theorems/count-exact.md.
     """
 
     key = "count-exact"
@@ -336,7 +342,10 @@ class CountWitness(AmplificationBound):
     reference = "exact count of shuffled bits, the others on the worst record vector found"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the attained profile delta(epsilon) of a victim of local budget `epsilon0` (nats), for one round."""
+        """Return the attained profile delta(epsilon) of a victim of local budget `epsilon0` (nats), for one round.
+
+        See `AmplificationBound.one_round`.
+        """
         self._check(setting)
         channel = two_outcomes(setting.law)
         if shows_levels(setting):
@@ -350,7 +359,10 @@ class CountWitness(AmplificationBound):
         return VectorProfile(epsilon0, likely_worst_vectors(setting.budgets, setting.budgets.index_of(epsilon0)))
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
-        """Return lower ends of epsilon for the victims of many levels, from one count of all users, others on x0."""
+        """Return lower ends of epsilon for the victims of many levels, from one count of all users, others on x0.
+
+        See `AmplificationBound.many_levels`.
+        """
         self._check(setting)
         budgets = setting.budgets
         if two_outcomes(setting.law) is not None:  # everybody has the same chances, whatever the stated budgets
@@ -363,7 +375,10 @@ class CountWitness(AmplificationBound):
         return Enclosure(found, found)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
-        """Return a function from a victim's budget to a profile: the count of all users, the others on record x0."""
+        """Return a function from a victim's budget to a profile: the count of all users, the others on record x0.
+
+        See `AmplificationBound.any_victim`.
+        """
         self._check(setting)
         if shows_levels(setting) or two_outcomes(setting.law) is not None:
             raise OutOfRegime(

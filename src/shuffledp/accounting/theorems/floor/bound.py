@@ -680,9 +680,17 @@ class FloorBound(AmplificationBound):
     reference = "dummies of the shuffler alone, whatever everybody else sends (own proof)"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the profile by the floor theorem (D3) for all reports that differ between neighbours.
+        """Return the profile of one round that the shuffler's dummies alone give.
 
-        For ball dummies it is the profile of docs/theorems/ball.md.
+        It is theorem (D3) of docs/theorems/floor.md, for as many reports as one changed person may change; for ball
+        dummies it is the profile of docs/theorems/ball.md.
+
+        Parameters
+        ----------
+        setting : Setting
+            What is released; it must have dummies.
+        epsilon0 : float
+            Local budget of the attacked user, nats.
         """
         if setting.dummies is None:
             raise OutOfRegime("floor needs dummies; the setting has none")
@@ -704,7 +712,8 @@ class FloorBound(AmplificationBound):
     ) -> Enclosure:
         """Enclose the epsilon of each listed level (nats) from the dummies alone.
 
-        Of more than 32 levels a few are computed, because the epsilon rises with the local budget.
+        Of more than 32 levels a few are computed, because the epsilon rises with the local budget. See
+        `AmplificationBound.level_epsilons`.
         """
         epsilons = setting.budgets.epsilons[levels]
         if levels.size > MANY_LEVELS:

@@ -115,15 +115,18 @@ class Ratios:
 
     @classmethod
     def of(cls, side: tuple[int, ...]) -> Ratios:
-        """Return the powers for the given weights of the dummies' law; any rho above 1 would be valid."""
+        """Return the powers of rho for the dummies' law with the weights ``side``: W_0, W_1, ...
+
+        Any rho above 1 would be valid.
+        """
         return cls(max((side[0] ** 2 << FINE) // side[1] ** 2, (1 << FINE) + (1 << FINE - 40)))
 
     def up_to(self, last: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return a table that holds rho^last, or the whole one."""
+        """Return the table of powers up to at least rho^last, or the whole one if it ends before."""
         return _powers(self.rho, max(_FIRST_POWERS, 1 << last.bit_length()))
 
     def beyond(self, ratio: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return a table that ends above a ratio over 2^160, or the whole one."""
+        """Return the table of powers up to one above ``ratio`` over 2^160, or the whole one if it ends before."""
         many = _FIRST_POWERS
         while (table := _powers(self.rho, many))[0][-1] <= ratio and len(table[0]) == many:
             many *= 2

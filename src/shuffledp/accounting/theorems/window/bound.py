@@ -71,10 +71,17 @@ def gain(p0: Enclosure, p1: Enclosure, epsilon: float | FloatArray, *, outside: 
 def likely_values(family: WindowFamily, epsilon: float, *, outside: bool) -> tuple[FloatArray, FloatArray]:
     """Estimate the value of (W) and the best threshold for every window; nothing is certified.
 
-    The count N is replaced by a binomial of the same mean and variance.
+    The count N is replaced by a binomial of the same mean and variance, which may have another number of trials than
+    there are users; the count outside is the number of users minus the count inside.
 
-    That binomial may have another number of trials than there are users; the count outside is the number of users
-    minus the count inside.
+    Parameters
+    ----------
+    family : WindowFamily
+        The windows.
+    epsilon : float
+        Nats.
+    outside : bool
+        Whether reports outside the window are counted.
     """
     a, grow = gain(family.p0, family.p1, epsilon, outside=outside).lower, math.expm1(min(epsilon, 700.0))
     useful = a > 0.0
@@ -109,7 +116,7 @@ class CountedReports:
 
     @classmethod
     def of(cls, chances: Enclosure, counts: FloatArray) -> CountedReports:
-        """Return the count with the part of each chance's bounds that lies outside [0, 1] removed."""
+        """Return the count of successes whose chances lie in the given bounds, cut to [0, 1]; ``counts`` users each."""
         return cls(np.clip(chances.lower, 0.0, 1.0), np.clip(chances.upper, 0.0, 1.0), counts)
 
     @cached_property
@@ -172,9 +179,20 @@ class SharedCount:
 
     @classmethod
     def of(cls, count: CountedReports, p0: Enclosure, p1: Enclosure, delta: float, *, outside: bool) -> SharedCount:
-        """Tabulate the count at about a hundred thresholds that may show delta.
+        """Tabulate the count's distribution at about a hundred thresholds near which delta is attained.
 
-        Leaving thresholds out only lowers what is shown.
+        Fewer thresholds can only lower the bound.
+
+        Parameters
+        ----------
+        count : CountedReports
+            Number of other users' reports in the window.
+        p0, p1 : Enclosure, shape (victims,)
+            The victims' chances of the window under x0 and x1.
+        delta : float
+            The delta at which epsilon is wanted, in (0, 1); it determines how far the thresholds reach.
+        outside : bool
+            Whether reports outside the window are counted.
         """
         mean, deviation = count.highest.mean, count.highest.deviation
         deep = 1.0 + math.sqrt(2.0 * -math.log(delta))  # F(k) <= exp(-(mean - k)^2/(2 variance)), about
@@ -190,7 +208,10 @@ class SharedCount:
         )
 
     def shown(self, epsilon: FloatArray) -> FloatArray:
-        """Return, for each victim at an epsilon of its own, a lower bound on (W) at the best tabled threshold."""
+        """Return, for each victim, a lower bound on (W) at the best tabled threshold, shape (victims,).
+
+        ``epsilon`` holds one epsilon (nats) for each victim.
+        """
         a = np.maximum(gain(self.p0, self.p1, epsilon, outside=self.outside).lower, 0.0)
         grow = np.expm1(np.minimum(epsilon, 700.0))
         # (W) increases in A, since F(k) >= F(k-1); at A = 0 no threshold shows anything
@@ -420,8 +441,6 @@ class WindowWitness(AmplificationBound):
     """The lower bound `window`: the count of reports in a window of outputs, for a stated randomizer.
 
     Its value is attained by real neighbouring inputs. The proof is in docs/theorems/window.md.
-
-    See docs/theorems/window.md.
     """
 
     key = "window"
@@ -429,7 +448,10 @@ class WindowWitness(AmplificationBound):
     reference = "count of shuffled reports in a window of outputs, the others on one record"
 
     def one_round(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
-        """Return the attained profile delta(epsilon) of a victim of local budget `epsilon0` (nats), for one round."""
+        """Return the attained profile delta(epsilon) of a victim of local budget `epsilon0` (nats), for one round.
+
+        See `AmplificationBound.one_round`.
+        """
         self._check(setting)
         if shows_levels(setting):
             setting = level_alone(setting, epsilon0)
@@ -444,6 +466,7 @@ class WindowWitness(AmplificationBound):
 
         In a mixture family a victim of a smaller budget leaks no more than one of a larger budget. Of added noise that
         is false: each victim's own chances of the few victims' windows are put into (W), all users counted as others.
+        See `AmplificationBound.many_levels`.
         """
         budgets, noise = setting.budgets, setting.adds_noise
         victim, everybody = self.any_victim(setting), budgets.counts.astype(np.float64)
@@ -472,7 +495,7 @@ class WindowWitness(AmplificationBound):
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
         """Return a function from a victim's budget to a profile, in a mixture family, with all users counted as others.
 
-        Counting one report more only hides more.
+        Counting one report more only hides more. See `AmplificationBound.any_victim`.
         """
         self._check(setting)
         if shows_levels(setting):

@@ -107,12 +107,7 @@ def window_mass(kind: str, low: FloatArray, high: FloatArray) -> Enclosure:
 
 
 def interval_grid(own: float) -> tuple[FloatArray, FloatArray]:
-    """Return lower and upper ends of the intervals to try, for a victim's noise scale ``own``.
-
-    The upper ends may be infinite.
-
-    The upper ones may be infinite.
-    """
+    """Return lower and upper ends of the intervals to try for a victim's noise scale ``own``; upper ends may be inf."""
     starts = np.concatenate((1.0 - own * _NEAR, 1.0 + own * _STARTS, np.linspace(0.0, 1.0, 9)))
     ends = np.concatenate((1.0 + own * _NEAR[1:], [1.0 + own * 6.0, math.inf]))
     low, high = (grid.ravel() for grid in np.meshgrid(np.unique(starts), ends, indexing="ij"))
@@ -214,14 +209,26 @@ class Company:
         return mean, float(self.counts @ (gammas - mean) ** 2)
 
     def moments(self, blanket: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and variance of the count in each window from its omega- and mu-mass; both are estimates."""
+        """Return estimated mean and variance of the number of others' reports in each window, shape (windows,).
+
+        Parameters
+        ----------
+        blanket, rest : ndarray, shape (windows,)
+            Mass of each window under omega and under mu.
+        """
         mean, scatter = self._spread
         chance = rest + mean * (blanket - rest)
         variance = self.size * chance * (1.0 - chance) - scatter * (blanket - rest) ** 2
         return self.size * chance, np.maximum(variance, 0.0)
 
     def chances(self, blanket: Enclosure, rest: Enclosure) -> Enclosure:
-        """Enclose the chance q_i of one window, for each level that has users, from its omega- and mu-mass."""
+        """Enclose the chance q_i of a report in one window, for each level that has users.
+
+        Parameters
+        ----------
+        blanket, rest : Enclosure
+            Mass of the window under omega and under mu.
+        """
         gammas = self.masses[self.there]
         doubt = roundoff(16, gammas)
         low, high = gammas - doubt, np.minimum(gammas + doubt, 1.0)
