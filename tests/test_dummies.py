@@ -43,13 +43,13 @@ def test_log_concavity_is_exact():
 @pytest.mark.parametrize(
     ("make", "what"),
     [
-        (lambda: sdp.Uniform(-1), "from 0 to 10000000"),
+        (lambda: sdp.Uniform(-1), "from 0 to 10,000,000"),
         (lambda: sdp.Uniform(True), "whole number"),
         (lambda: sdp.Uniform(1.5), "whole number"),
         (lambda: sdp.DiscreteLaplace(4, 0.9), "at least 1"),
         (lambda: sdp.DiscreteLaplace(4, math.inf), "at least 1"),
         (lambda: sdp.DiscreteLaplace(4, math.nan), "at least 1"),
-        (lambda: sdp.DiscreteLaplace(10**6, 1.5), "from 0 to 20000"),
+        (lambda: sdp.DiscreteLaplace(10**6, 1.5), "from 0 to 20,000"),
         (lambda: sdp.OnesLaw((1, 2)), "symmetric"),
         (lambda: sdp.OnesLaw((2, 1)), "must not decrease"),
         (lambda: sdp.OnesLaw((WHOLE + 1,)), "must not decrease"),

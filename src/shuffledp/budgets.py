@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
-
-MAX_EPSILON0 = 700.0
-"""Largest local budget accepted (nats): beyond it exp(epsilon0) leaves double precision."""
+from shuffledp.checks import MAX_EPSILON0, whole_number
+from shuffledp.errors import VALUE, BadEntry, InvalidInput
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,11 +346,7 @@ def checked_levels(levels: object) -> int:
     InvalidInput
         Unless it is a whole number from 21 to 2^20.
     """
-    if isinstance(levels, bool) or not isinstance(levels, int) or not _OCTAVES < levels <= _MOST:
-        raise InvalidInput(
-            f"`levels` of budgets must be a whole number from {_OCTAVES + 1} to {_MOST:,}; got {shown(levels)}"
-        )
-    return levels
+    return whole_number(levels, "`levels` of budgets must be a whole number", _OCTAVES + 1, _MOST)
 
 
 def steps_of(levels: int) -> int:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.ball import BallDummies, Below, Column
+from shuffledp.checks import whole_number
 from shuffledp.errors import InvalidInput, NotConverged, shown
 from shuffledp.numerics.interval import FloatArray, exp_rounded, log_rounded
 from shuffledp.numerics.sums import law_of_sum
@@ -150,11 +151,8 @@ class NormalDummies(CellDummies):
             ("answers", self.answers, 2, MOST_ANSWERS),
             ("centre", self.centre, 0, LARGEST_CENTRE),
         ):
-            whole = isinstance(value, int) and not isinstance(value, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
-            if not (whole and least <= value <= most):
-                raise InvalidInput(
-                    f"{name} of normal dummies must be a whole number from {least} to {most}; got {shown(value)}"
-                )
+            what = f"{name} of normal dummies must be a whole number"
+            object.__setattr__(self, name, whole_number(value, what, least, most))
         if isinstance(self.spread, bool) or not 0.0 < self.spread < math.inf:
             raise InvalidInput(
                 f"the spread of normal dummies must be a positive number of dummies; got {shown(self.spread)}"
@@ -576,7 +574,4 @@ def _ratio(steepness: float) -> float:
 
 
 def _count(value: object, most: int = MOST_DUMMIES) -> int:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not (whole and 0 <= int(value) <= most):  # type: ignore[arg-type]
-        raise InvalidInput(f"the number of dummies must be a whole number from 0 to {most}; got {shown(value)}")
-    return int(value)  # type: ignore[arg-type]
+    return whole_number(value, "the number of dummies must be a whole number", 0, most)

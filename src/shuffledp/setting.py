@@ -17,7 +17,8 @@ from typing import Literal
 
 import numpy as np
 
-from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.budgets import Budgets
+from shuffledp.checks import MAX_EPSILON0, choice, whole_number
 from shuffledp.dummies import Dummies, check_dummies
 from shuffledp.errors import InvalidInput, OutOfRegime, Told, shown
 from shuffledp.numerics.floats import LARGEST_BELOW_ONE, Upper, decimal_up
@@ -111,8 +112,7 @@ class Setting:
     def __post_init__(self) -> None:
         if not isinstance(self.budgets, Budgets):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"budgets must be a Budgets; got {shown(self.budgets)}; use Budgets.of(array)")
-        if self.seen not in SEEN:
-            raise InvalidInput(f"seen must be one of {', '.join(SEEN)}; got {shown(self.seen)}")
+        choice(self.seen, "seen", SEEN)
         if self.neighboring not in NEIGHBORING:
             raise InvalidInput(f"neighboring must be 'replace-one'; got {shown(self.neighboring)}")
         if not isinstance(self.randomizer, str):
@@ -121,13 +121,13 @@ class Setting:
             self.randomizer.check_budgets(self.budgets.epsilons, self.budgets.deltas)
         elif self.randomizer != "any":
             raise InvalidInput(f"randomizer must be 'any' or a local randomizer; got {shown(self.randomizer)}")
-        _check_whole("rounds", self.rounds, 1, None)
+        object.__setattr__(self, "rounds", whole_number(self.rounds, "rounds", 1))
         if not isinstance(self.linked, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"linked must be True or False; got {shown(self.linked)}")
         self._check_same_record()
         self._check_links()
-        _check_whole("colluding", self.colluding, 0, self.budgets.n - 1)
-        _check_whole("group_size", self.group_size, 1, self.budgets.n)
+        object.__setattr__(self, "colluding", whole_number(self.colluding, "colluding", 0, self.budgets.n - 1))
+        object.__setattr__(self, "group_size", whole_number(self.group_size, "group_size", 1, self.budgets.n))
         if isinstance(self.missing, bool) or not isinstance(self.missing, int | float) or not 0.0 <= self.missing < 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"missing must be a fraction of the users, in [0, 1); got {shown(self.missing)}")
         if self.records is not None and (isinstance(self.records, bool) or self.records != 2):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -162,7 +162,8 @@ class Setting:
             )
 
     def _check_links(self) -> None:
-        _check_whole("reports_per_user", self.reports_per_user, 1, None)
+        several = whole_number(self.reports_per_user, "reports_per_user", 1)
+        object.__setattr__(self, "reports_per_user", several)
         if self.linked and self.rounds > 1 and self.reports_per_user > 1:
             # one permutation links all m T reports of a user; m bundles of T reports would promise too little
             together = self.rounds * self.reports_per_user
@@ -269,13 +270,6 @@ class Setting:
             group_size=1,
             reports_per_user=1,
         )
-
-
-def _check_whole(name: str, value: object, low: int, high: int | None) -> None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or value < low or (high is not None and value > high):  # type: ignore[operator]
-        span = f"a whole number >= {low}" if high is None else f"a whole number from {low} to {high}"
-        raise InvalidInput(f"{name} must be {span}; got {shown(value)}")
 
 
 class Kind(StrEnum):

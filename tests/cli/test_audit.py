@@ -129,7 +129,7 @@ ALL = (*ONE, "--pipeline")
         ((*ONE, "--records", "0"), "--records needs two different records or more; got '0'"),
         ((*ONE, "--records", "0,"), "--records needs two different records"),
         ((*ONE, "--records", "0,5"), "it must be one from 0 to 1"),
-        ((*ONE, "--trials", "10"), "trials must be a whole number of at least 1000; got 10"),
+        ((*ONE, "--trials", "10"), "trials must be a whole number of at least 1,000; got 10"),
         ((*ONE, "--confidence", "1"), "confidence must lie strictly between 0 and 1"),
         ((*ONE, "--n", "10"), "--n describes a whole collection; add --pipeline"),
         ((*ONE, "--counts"), "--counts describes a whole collection; add --pipeline"),

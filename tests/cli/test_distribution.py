@@ -220,7 +220,7 @@ def test_bad_input(run, people, question, arguments, message):
     assert os.listdir(people) == ["people.csv"]
 
 
-@pytest.mark.costly("arguments13-a whole number of bins from 2 to 4194304; got 10000000")
+@pytest.mark.costly("arguments13-a whole number of bins from 2 to 4,194,304; got 10000000")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -237,8 +237,8 @@ def test_bad_input(run, people, question, arguments, message):
         ((*QUANTILES, *ONE, "--at", "nan"), "--at needs numbers strictly between 0 and 1"),
         ((*QUANTILES, *ONE, "--at", "0.5,0.50"), "--at names 0.50 twice"),
         ((*QUANTILES, *ONE, "--bins", "0"), "bins must be a whole number"),
-        ((*QUANTILES, *ONE, "--bins", "1e7"), "a whole number of bins from 2 to 4194304; got 10000000"),
-        ((*QUANTILES, *ONE, "--branching", "1"), "a whole branching from 2 to 4194304; got 1"),
+        ((*QUANTILES, *ONE, "--bins", "1e7"), "a whole number of bins from 2 to 4,194,304; got 10000000"),
+        ((*QUANTILES, *ONE, "--branching", "1"), "a whole branching from 2 to 4,194,304; got 1"),
     ],
 )
 def test_bad_bins_and_quantiles(run, people, arguments, message):

@@ -70,7 +70,7 @@ def test_the_fewest_dummies(run):
         ((*CROWD, "--randomizer", "krr:5", "--dummies", "laplace"), "--dummies must be M, laplace:M"),
         ((*CROWD, "--randomizer", "krr:5", "--dummies", "laplace:60"), "take uniform or ball dummies"),
         ((*CROWD, "--randomizer", "rr", "--dummies", "laplace:1"), "take more of them"),
-        ((*CROWD, "--randomizer", "rr", "--dummies", "-3"), "from 0 to 10000000; got -3"),
+        ((*CROWD, "--randomizer", "rr", "--dummies", "-3"), "from 0 to 10,000,000; got -3"),
         ((*CROWD, "--dummies", "4"), "got 'any'"),
         (FIND, "--find dummies needs --promise E=EPSILON"),
         ((*FIND, *PROMISES, "--epsilon0", "1"), "--find dummies needs --promise E=EPSILON"),

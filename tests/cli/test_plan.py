@@ -158,7 +158,7 @@ def test_a_mean_and_dropped_users(run):
     [
         ({"--question": "median"}, "mean or frequency"),
         ({"--k": None}, "--k K"),
-        ({"--k": "1"}, "from 2 to 1e6"),
+        ({"--k": "1"}, "from 2 to 1,000,000"),
         ({"--categories": "a,b"}, "either"),
         ({"--low": "0"}, "does not belong"),
         ({"--target-epsilon": "nan"}, "--target-epsilon must be"),

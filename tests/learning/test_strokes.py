@@ -70,7 +70,7 @@ def test_a_model_file_names_them():
     [({"components": c}, "whole number from 1 to 324") for c in (0, 325, True, 2.5, "9")]
     + [({"whitening": w}, "number from 0 to 1") for w in (-0.1, 1.1, np.nan, "1")]
     + [({"cell": 8}, "scattering features need cells that divide a side of 8 or more in several")]
-    + [({"side": 8.0}, "`side` must be a whole number; got 8.0")],
+    + [({"side": 8.0}, "`side` must be a whole number of at least 1; got 8.0")],
 )
 def test_numbers_that_do_not_fit(bad, why):
     with pytest.raises(InvalidInput, match=why):

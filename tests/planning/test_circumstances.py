@@ -49,7 +49,7 @@ def test_dummies_stand_in_the_guarantee_and_in_the_error():
 
 
 def test_more_colluders_than_people_are_refused():
-    with pytest.raises(InvalidInput, match="colluding must be a whole number from 0 to 1999; got 2000"):
+    with pytest.raises(InvalidInput, match="colluding must be a whole number from 0 to 1,999; got 2000"):
         plan(PEOPLE, QUESTION, target_epsilon=1.0, delta=DELTA, colluding=2_000)
 
 

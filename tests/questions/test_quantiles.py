@@ -258,7 +258,7 @@ def test_the_guarantee_comes_before_the_records(monkeypatch):
         ({"probabilities": []}, r"numbers in \(0, 1\)"),
         ({"probabilities": "half"}, r"numbers in \(0, 1\); got 'half'"),
         ({"bins": 1}, "bins must be a whole number, such as 20, from 2"),
-        ({"bins": 2**22 + 1}, "whole number of bins from 2 to 4194304"),
+        ({"bins": 2**22 + 1}, "whole number of bins from 2 to 4,194,304"),
         ({"branching": 1}, "whole branching from 2"),
         ({"values": [1.0, 11.0]}, "row 2 is outside"),
         ({"values": [1.0, float("nan")]}, "row 2 is missing"),

@@ -345,7 +345,7 @@ def test_bad_input(kind):
     with pytest.raises(InvalidInput, match="the range needs"):
         kind(1, 1)
     for window in (0, 4096, 1.5):
-        with pytest.raises(InvalidInput, match="from 1 to 4095"):
+        with pytest.raises(InvalidInput, match="from 1 to 4,095"):
             Piecewise(0, 1, window=window) if kind is Piecewise else Hybrid(0, 1, fixed=(window, 0, 0))
     with pytest.raises(InvalidInput, match="a window, a share and an inset"):
         Hybrid(0, 1, fixed=(1, 2))

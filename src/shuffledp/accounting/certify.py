@@ -36,7 +36,8 @@ from shuffledp.accounting.theorems.reports_exact import ReportsWitness
 from shuffledp.accounting.theorems.sum import SumBound, SumWitness
 from shuffledp.accounting.theorems.window.bound import WindowWitness
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InconsistentBounds, InvalidInput, OutOfRegime, shown
+from shuffledp.checks import whole_number
+from shuffledp.errors import InconsistentBounds, OutOfRegime
 from shuffledp.numerics.floats import TINY, few_digits_up
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.progress import Progress
@@ -288,8 +289,7 @@ def certify(
     0.1487
     """
     target = check_delta(delta)
-    if isinstance(max_levels, bool) or not isinstance(max_levels, int) or max_levels < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"max_levels must be a whole number >= 1; got {shown(max_levels)}")
+    max_levels = whole_number(max_levels, "max_levels", 1)
     listed = _listed_levels(setting, target, max_levels)
     chosen = consulted(setting, published=published)
     found = weigh_levels(setting, target, listed, chosen, progress)

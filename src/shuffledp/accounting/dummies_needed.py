@@ -26,7 +26,7 @@ from shuffledp.accounting.theorems.floor.bound import (
     floor_profile,
 )
 from shuffledp.ball import BallDummies
-from shuffledp.budgets import MAX_EPSILON0
+from shuffledp.checks import MAX_EPSILON0, choice, whole_number
 from shuffledp.dummies import (
     LARGEST_CENTRE,
     MOST_BITS,
@@ -140,10 +140,8 @@ def calibrate_dummies(
     """
     kept, target = _promises(promises), check_delta(delta)
     kinds, order = _kinds(randomizer, questions)
-    if law not in DUMMIES_LAWS:
-        raise InvalidInput(f"law must be one of {', '.join(DUMMIES_LAWS)}; got {shown(law)}")
-    if isinstance(most, bool) or not isinstance(most, int) or not 0 <= most <= MOST_DUMMIES:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"most must be a whole number from 0 to {MOST_DUMMIES}; got {shown(most)}")
+    choice(law, "law", DUMMIES_LAWS)
+    most = whole_number(most, "most", 0, MOST_DUMMIES)
     if law == "laplace" and not any(is_one_bit(kind) for kind in kinds):
         raise InvalidInput("a law of the number of ones is for questions of one bit (rr, one-bit); there is none")
     if law == "ball":
@@ -160,8 +158,7 @@ def _ball(
     families: Sequence[HiddenByFakes], promises: Promises, delta: float, reports: int, most: int
 ) -> DummiesNeeded:
     """One ball law for all questions; a level whose promise local noise keeps by itself needs none."""
-    if not 1 <= reports <= MOST_REPORTS:
-        raise InvalidInput(f"reports must be a whole number from 1 to {MOST_REPORTS}; got {shown(reports)}")
+    reports = whole_number(reports, "reports", 1, MOST_REPORTS)
     columns = tuple(column_of(family) for family in families)
     law = BallDummies(columns, (WHOLE,), (0,) * len(columns))
     levels = list[tuple[float, tuple[Fraction, ...]]]()
@@ -422,8 +419,7 @@ def _kinds(
     randomizer: HiddenByFakes | Sequence[HiddenByFakes], questions: int
 ) -> tuple[tuple[HiddenByFakes, ...], list[int]]:
     """Return the different families, and which of them each question has."""
-    if isinstance(questions, bool) or not isinstance(questions, int) or not 1 <= questions <= MOST_QUESTIONS:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"questions must be a whole number from 1 to {MOST_QUESTIONS}; got {shown(questions)}")
+    questions = whole_number(questions, "questions", 1, MOST_QUESTIONS)
     listed = list(randomizer) if isinstance(randomizer, Sequence) else [randomizer] * questions
     if questions not in (1, len(listed)) or not 1 <= len(listed) <= MOST_QUESTIONS:
         raise InvalidInput(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from shuffledp.audit.loading import Subject, Subjectable, subject
 from shuffledp.audit.result import AuditResult, Cut, Hits, best_cut
 from shuffledp.audit.scores import Reading, Reports, Score, fit_scores, join, reading_score, show
+from shuffledp.checks import whole_number
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import JUST_BELOW
 from shuffledp.numerics.interval import FloatArray
@@ -783,9 +784,6 @@ def check_confidence(confidence: float) -> float:
 
 def check_trials(trials: int, fewest: int) -> int:
     """Return the number of trials, or refuse one that is no whole number, below ``fewest``, or too large."""
-    whole = isinstance(trials, int | np.integer) and not isinstance(trials, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
-    if not whole or trials < fewest:
-        raise InvalidInput(f"trials must be a whole number of at least {fewest}; got {shown(trials)}")
-    if trials > MOST_TRIALS:
+    if whole_number(trials, "trials", fewest) > MOST_TRIALS:
         raise InvalidInput(f"trials must be at most {MOST_TRIALS:,}, whose reports fit in memory; got {shown(trials)}")
     return int(trials)

@@ -21,7 +21,7 @@ from shuffledp.accounting import (
     calibrate_scale,
     certify,
 )
-from shuffledp.budgets import MAX_EPSILON0
+from shuffledp.checks import MAX_EPSILON0, choice
 from shuffledp.cli.amplify import MOST_LEVELS, Outputs, plan_page, tell_written
 from shuffledp.cli.population import GAUSSIAN_NEEDS, Population, TypedSituation, parse_randomizer
 from shuffledp.dummies import check_family
@@ -149,11 +149,10 @@ def what_to_find(find: str | None, population: Population) -> Find:
         raise InvalidInput(f"the population is complete, so say what to look for: {ways} or --find {possible[-1]}")
     if find is None:
         return possible[0]
-    if find not in NEEDS:
-        raise InvalidInput(f"--find must be one of {', '.join(NEEDS)}; got {shown(find)}")
-    if find not in possible:
-        raise InvalidInput(f"--find {find} needs {NEEDS[find]}")
-    return find
+    wanted: Find = choice(find, "--find", NEEDS)
+    if wanted not in possible:
+        raise InvalidInput(f"--find {wanted} needs {NEEDS[wanted]}")
+    return wanted
 
 
 _POSSIBLE: dict[tuple[bool, bool], Sequence[Find]] = {

@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from shuffledp import __version__
 from shuffledp.accounting import certify, drawn_profile
-from shuffledp.budgets import MAX_EPSILON0
+from shuffledp.checks import MAX_EPSILON0, choice
 from shuffledp.errors import InvalidInput, path_shown, shown
 from shuffledp.numerics.randomness import choose_random
 from shuffledp.progress import Progress
@@ -494,8 +494,7 @@ def _question(entry: Any, where: str) -> Ask:
     kind = str(said.get("kind", "frequency" if "choices" in said else "mean"))
     kind = {"choice": "frequency", "number": "mean"}.get(kind, kind)
     try:
-        if kind not in KINDS:
-            raise InvalidInput(f"kind must be one of {', '.join(KINDS)}; got {shown(kind)}")
+        choice(kind, "kind", KINDS)
         if "choices" in said:
             said = {**said, "categories": [_first(choice) for choice in said["choices"]]}
         question = question_type(kind).typed(said)

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shuffledp.checks import whole_number
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.shell import options as o
 from shuffledp.shell.options import reads_table
@@ -102,9 +103,7 @@ class Asked:
         if self.k is not None:
             from shuffledp.planning.question import MOST_CATEGORIES
 
-            if not 2 <= self.k <= MOST_CATEGORIES:
-                raise InvalidInput(f"--k, the number of categories, must be a whole number from 2 to 1e6; got {self.k}")
-            return self.k
+            return whole_number(self.k, "--k, the number of categories, must be a whole number", 2, MOST_CATEGORIES)
         from shuffledp.questions.question import read_list
 
         names = read_list("categories", self.categories)

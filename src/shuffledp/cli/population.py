@@ -11,6 +11,7 @@ from typing import Any, Literal, TypedDict
 from shuffledp.accounting import check_delta
 from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
+from shuffledp.checks import choice
 from shuffledp.dummies import DiscreteLaplace, Dummies, NormalDummies, Uniform, check_family, column_of
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.randomizers.base import AnyLaw
@@ -364,10 +365,7 @@ def parse_seen(seen: str | None, levels: int, known: tuple[Seen, ...] = SEEN) ->
             listed = f"{', '.join(ways[:-1])} or {ways[-1]}"
             raise InvalidInput(f"--seen is needed, because there are {levels} budget levels; choose one of {listed}")
         return "reports"
-    for name in known:
-        if seen == name:
-            return name
-    raise InvalidInput(f"--seen must be one of {', '.join(known)}; got {shown(seen)}")
+    return choice(seen, "--seen", known)
 
 
 def parse_bounds(which: str) -> bool:

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from shuffledp import __version__
+from shuffledp.checks import choice
 from shuffledp.collection.batch import Verdict, read_batch
 from shuffledp.collection.client import (
     Device,
@@ -28,7 +29,7 @@ from shuffledp.collection.keys import LONGEST_KEY, AnalyzerKey
 from shuffledp.collection.promise import LANGUAGES, crowd_tells, in_language, quoted, what_is_promised
 from shuffledp.collection.release import LONGEST_SIGNED
 from shuffledp.collection.task import LONGEST_POSTED, Draft, PostedTask
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, distance, probability, up
 from shuffledp.shell.output import COMMAND_LINE, Entered, console, outputs, will_change, working
@@ -204,8 +205,7 @@ def run_verify(posted: Path, release: Path, batch: Path | None, *, as_json: bool
 
 
 def _check_language(language: str) -> None:
-    if language not in LANGUAGES:
-        raise InvalidInput(f"--language must be one of {', '.join(LANGUAGES)}; got {shown(language)}")
+    choice(language, "--language", LANGUAGES)
 
 
 def _shown_object(task: PostedTask, floors: tuple[float, ...], device: Device, language: str) -> dict[str, Any]:

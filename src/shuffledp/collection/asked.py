@@ -10,6 +10,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal, get_args
 
+from shuffledp.checks import whole_number
 from shuffledp.collection.draw import WHOLE, Family, family_named, most_implied
 from shuffledp.collection.fields import FILLERS, Fields, Text, visible
 from shuffledp.dummies import LARGEST_CENTRE, MOST_ANSWERS
@@ -131,8 +132,7 @@ class Question:
         InvalidInput
             If the code is not that of an answer to the question.
         """
-        if not 0 <= answer < self.answers:
-            raise InvalidInput(f"an answer must be a whole number from 0 to {self.answers - 1}; got {answer}")
+        answer = whole_number(answer, "an answer must be a whole number", 0, self.answers - 1)
         return tuple(answer >> place & 1 for place in range(self.width)) if self.kind == "several" else (answer,)
 
 

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from shuffledp.checks import whole_number
 from shuffledp.collection.asked import Question
 from shuffledp.collection.batch import Verdict, seal_inner, seal_outer
 from shuffledp.collection.codes import read_code
@@ -501,8 +502,7 @@ class Client:
         draft = self.task.draft
         if self._inners is not None:
             raise InvalidInput("this client has drawn its report; a report is drawn once, and sent again as it is")
-        if not 0 <= level < len(draft.levels):
-            raise InvalidInput(f"a level must be a whole number from 0 to {len(draft.levels) - 1}; got {level}")
+        level = whole_number(level, "level", 0, len(draft.levels) - 1)
         if len(answers) != len(draft.questions):
             raise InvalidInput(f"this task has {len(draft.questions)} questions; got {len(answers)} answers")
         sealer, inners = Sealer(draft.analyzer_key), list[bytes]()

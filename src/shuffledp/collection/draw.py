@@ -19,6 +19,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
+from shuffledp.checks import whole_number
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.categorical import HadamardResponse, RandomizedResponse
@@ -184,8 +185,7 @@ def draw_report(family: Family, keep: int, record: int, random: Randomness) -> i
     InvalidInput
         If the answer is none of the family's.
     """
-    if not 0 <= record < family.records:
-        raise InvalidInput(f"an answer must be a whole number from 0 to {family.records - 1}; got {record}")
+    record = whole_number(record, "an answer must be a whole number", 0, family.records - 1)
     report = int(random.integers(family.reports, 1)[0])
     if not random.bernoulli(keep, 1)[0]:
         return report

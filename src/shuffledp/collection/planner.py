@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
+from shuffledp.checks import whole_number
 from shuffledp.collection.asked import LARGEST_EPSILON0, Dummies
 from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
 from shuffledp.collection.estimates import (
@@ -250,14 +251,12 @@ class Request:
     promises: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if not 1 <= self.people <= MOST:
-            raise InvalidInput(f"people must be a whole number from 1 to 10^9; got {self.people}")
+        object.__setattr__(self, "people", whole_number(self.people, "people", 1, MOST))
         if self.wanted is not None and not 0.0 < self.wanted < 0.5:
             raise InvalidInput(
                 f"wanted, the half-width in percentage points, must lie between 0 and 50; got {100.0 * self.wanted:g}"
             )
-        if not 1 <= self.shufflers <= 8:
-            raise InvalidInput(f"shufflers must be a whole number from 1 to 8; got {self.shufflers}")
+        object.__setattr__(self, "shufflers", whole_number(self.shufflers, "shufflers", 1, 8))
         if not 1e-6 <= self.promise <= 1e3:
             raise InvalidInput(f"the promise must be a central epsilon from 1e-6 to 1000; got {self.promise:g}")
 

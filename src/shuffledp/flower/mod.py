@@ -13,9 +13,10 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordD
 from numpy.typing import NDArray
 
 from shuffledp.accounting import check_delta
+from shuffledp.checks import choice, number
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.flower.terms import Terms
-from shuffledp.learning.inputs import number_within, one_of, whole_number
+from shuffledp.learning.inputs import whole_number
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.numerics.randomness import Randomness, secure_random
 
@@ -328,9 +329,9 @@ class LocalRandomizer:
     random: Randomness | None = None
 
     def __post_init__(self) -> None:
-        one_of("unusable", self.unusable, UNUSABLE)
+        choice(self.unusable, "unusable", UNUSABLE)
         if isinstance(self.level, str):
-            one_of("level", self.level, self.terms.names)
+            choice(self.level, "level", self.terms.names)
         check_delta(self.delta)
         if self.max_messages is None and self.max_epsilon is None:
             raise InvalidInput(
@@ -338,9 +339,9 @@ class LocalRandomizer:
                 "which epsilon it allows with `max_epsilon`"
             )
         if self.max_messages is not None:
-            whole_number("max_messages", self.max_messages, 1)
+            whole_number(self.max_messages, "max_messages", 1)
         if self.max_epsilon is not None:
-            number_within("max_epsilon", self.max_epsilon, 0.0, math.inf)
+            number(self.max_epsilon, "max_epsilon", 0.0, math.inf)
 
     def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
         """Answer one message of the server; see the class."""
@@ -359,7 +360,7 @@ class LocalRandomizer:
         if len(message.content.array_records) != 1:
             raise InvalidInput("a training message needs exactly one ArrayRecord: the model")
         level = self.level if isinstance(self.level, str) else self.level(context)
-        one_of("level", level, self.terms.names)
+        choice(level, "level", self.terms.names)
         key, model = next(iter(message.content.array_records.items()))
         layout = Layout.of(model)
         before = layout.flat(model).astype(np.float64)

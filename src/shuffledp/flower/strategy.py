@@ -20,11 +20,12 @@ from flwr.serverapp.strategy import Strategy
 from numpy.typing import NDArray
 
 from shuffledp.accounting import check_delta
+from shuffledp.checks import number
 from shuffledp.errors import InvalidInput, NotConverged
 from shuffledp.flower.mod import MARK_KEY, TERMS_KEY, Layout, bit_of
 from shuffledp.flower.terms import FederatedReport, Terms, enter_federated, fewest_of, level_reports
 from shuffledp.learning.accounting import TrainingAccountant
-from shuffledp.learning.inputs import number_within, whole_number
+from shuffledp.learning.inputs import whole_number
 from shuffledp.learning.rounds import SendPlan, sum_of_bits
 from shuffledp.ledger import EVERYBODY, Ledger
 from shuffledp.numerics.interval import FloatArray
@@ -140,13 +141,13 @@ class ShuffledStrategy(Strategy):
     _private: bool = field(default=True, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        whole_number("min_messages", self.min_messages, 1)
+        whole_number(self.min_messages, "min_messages", 1)
         check_delta(self.delta)
         if self.max_epsilon is not None:
-            number_within("max_epsilon", self.max_epsilon, 0.0, math.inf)
+            number(self.max_epsilon, "max_epsilon", 0.0, math.inf)
         self._random = self.random or secure_random()
         if self.rounds is not None:
-            whole_number("rounds", self.rounds, 1)
+            whole_number(self.rounds, "rounds", 1)
         self._fewest = fewest_of(self.terms, self.least)
         self._entering = Entering.into(self.ledger, self.population, self.fixed_in_advance, self.title)
         if self._entering is not None and self.rounds is None:

@@ -17,10 +17,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.budgets import MAX_EPSILON0
+from shuffledp.checks import MAX_EPSILON0, choice, number
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.accounting import Tier, TrainingAccountant, TrainingGuarantee
-from shuffledp.learning.inputs import number_within, one_of, whole_number
+from shuffledp.learning.inputs import whole_number
 from shuffledp.learning.keeping import Priced, admit, spending_by_level
 from shuffledp.learning.messages import Clipping, Mechanism, mechanism_of, shrink
 from shuffledp.learning.rounds import SendPlan, plan_messages, plan_sketches, randomized_bits, signs
@@ -80,9 +80,9 @@ class Terms:
     weighting: str = "auto"
 
     def __post_init__(self) -> None:
-        one_of("release", self.release, tuple(SEEN))
-        one_of("weighting", self.weighting, WEIGHTINGS)
-        one_of("mechanism", self.mechanism, MECHANISMS)
+        choice(self.release, "release", tuple(SEEN))
+        choice(self.weighting, "weighting", WEIGHTINGS)
+        choice(self.mechanism, "mechanism", MECHANISMS)
         if not self.levels:
             raise InvalidInput("terms need at least one budget level")
         checked: dict[str, tuple[float, float]] = {}
@@ -93,10 +93,10 @@ class Terms:
                 raise InvalidInput(
                     f"level {shown(name)} needs the pair (epsilon0, delta0); got {shown(budget)}"
                 ) from None
-            epsilon = number_within(f"epsilon0 of level {name!r}", epsilon0, 0.0, MAX_EPSILON0)
+            epsilon = number(epsilon0, f"epsilon0 of level {name!r}", 0.0, MAX_EPSILON0)
             if epsilon == 0.0:
                 raise InvalidInput(f"level {shown(name)} has epsilon0 = 0, which tells nothing: leave such clients out")
-            checked[str(name)] = epsilon, number_within(f"delta0 of level {name!r}", delta0, 0.0, 1.0, below=True)
+            checked[str(name)] = epsilon, number(delta0, f"delta0 of level {name!r}", 0.0, 1.0, below=True)
         if self.mechanism != "gaussian" and any(delta0 > 0.0 for _, delta0 in checked.values()):
             named = "Laplace noise is pure" if self.mechanism == "laplace" else "a bit is pure"
             raise InvalidInput(f"{named}: give every level delta0 = 0, or use `mechanism = 'gaussian'`")
@@ -336,7 +336,9 @@ def fewest_of(terms: Terms, least: Mapping[str, int] | None) -> tuple[int, ...]:
     for name in known:
         if name not in terms.names:
             raise InvalidInput(f"`least` names the level {shown(name)}; the terms have {', '.join(terms.names)}")
-    return tuple(whole_number(f"least of level {name!r}", known.get(name, 0), 0) for name in terms.names)
+    return tuple(
+        whole_number(known.get(name, 0), f"least of level {name!r} must be a whole number", 0) for name in terms.names
+    )
 
 
 def spending_of_rounds(

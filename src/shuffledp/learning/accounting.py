@@ -25,7 +25,8 @@ from shuffledp.accounting import (
     one_budget_profile,
     weigh,
 )
-from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.budgets import Budgets
+from shuffledp.checks import MAX_EPSILON0
 from shuffledp.errors import InvalidInput, OutOfRegime, Told
 from shuffledp.learning.messages import UNIT_MEANING, Unit
 from shuffledp.numerics.floats import round_down, round_up

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.checks import choice
 from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 from shuffledp.learning import assign_clients, read_digits, sample_folder
 from shuffledp.learning.features import PICTURE_MAPS as PICTURES
@@ -168,9 +169,7 @@ def _pictures(asked: Asked, folder: Path, random: Randomness) -> Records:
         raise InvalidInput(f"{folder}: training and test pictures differ in size; check the files")
     kind = asked.features or "edges"
     side = math.isqrt(train.images.shape[1])
-    if kind not in PICTURES:
-        raise InvalidInput(f"--features must be one of {', '.join(PICTURES)} for pictures; got {shown(kind)}")
-    if kind != "pixels" and side * side != train.images.shape[1]:
+    if choice(kind, "--features", PICTURES) != "pixels" and side * side != train.images.shape[1]:
         raise InvalidInput(f"--features {kind} needs square pictures; these have {train.images.shape[1]} points")
     classes = int(max(train.labels.max(), test.labels.max())) + 1
     return Records(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
+from shuffledp.checks import choice, whole_number
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.inputs import checked_features
 from shuffledp.numerics.interval import FloatArray
@@ -256,8 +257,7 @@ def cosine_projection(side: int, components: int, *, scale: float = 1.0) -> Proj
 
 def check_components(components: int, most: int) -> None:
     """Raise InvalidInput unless ``components`` is a whole number from 1 to ``most``."""
-    if isinstance(components, bool) or not isinstance(components, int | np.integer) or not 1 <= components <= most:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"`components` must be a whole number from 1 to {most}; got {shown(components)}")
+    whole_number(components, "`components`", 1, most)
 
 
 # Scattering features of pictures: moduli of fixed wavelets, made from no data (Bruna and Mallat 2013).
@@ -303,8 +303,7 @@ class Scattering:
 
     def __post_init__(self) -> None:
         for name, given in (("side", self.side), ("cell", self.cell), ("angles", self.angles)):
-            if isinstance(given, bool) or not isinstance(given, int | np.integer):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidInput(f"`{name}` must be a whole number; got {shown(given)}")
+            whole_number(given, f"`{name}`", 1)
         fits = 1 <= self.cell < self.side and self.side % self.cell == 0
         if self.side < 8 or not fits or self.angles < 2 or not self.length > 0.0:
             raise InvalidInput(
@@ -611,9 +610,7 @@ def picture_features(kind: str, side: int) -> Map:
         "cosine": lambda: cosine_projection(side, min(COSINES, side * side), scale=1.0 / 255.0),
         "pixels": Pixels,
     }
-    if kind not in makers:
-        raise InvalidInput(f"features of pictures must be one of {', '.join(PICTURE_MAPS)}; got {shown(kind)}")
-    return makers[kind]()
+    return makers[choice(kind, "features of pictures", PICTURE_MAPS)]()
 
 
 def features_of(about: dict[str, Any]) -> Map:

@@ -10,13 +10,14 @@ import gzip
 import hashlib
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.checks import whole_number
 from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
@@ -160,8 +161,8 @@ def checked_labels(y: ArrayLike, examples: int, classes: int | None) -> tuple[ND
     numbers = labels.dtype.kind in "bui" or (labels.dtype.kind == "f" and bool(np.isfinite(labels).all()))
     if not numbers or (labels.dtype.kind == "f" and bool((labels != np.floor(labels)).any())):
         raise InvalidInput("labels must be whole numbers 0..K-1; map names to numbers first")
-    if classes is not None and (isinstance(classes, bool) or not isinstance(classes, int) or classes < 2):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"classes must be a whole number of at least 2; got {shown(classes)}")
+    if classes is not None:
+        whole_number(classes, "classes", 2)
     most = classes if classes is not None else max(int(labels.max()) + 1, 2)
     bad = np.flatnonzero((labels < 0) | (labels >= most))
     if bad.size:
@@ -209,34 +210,6 @@ def per_client(value: object, clients: Clients, what: str) -> FloatArray:
             f"{what} needs one number for each of {clients.count} clients that have examples; got shape {numbers.shape}"
         )
     return numbers
-
-
-def whole_number(name: str, value: object, low: int) -> int:
-    """Return ``value`` as a whole number of at least ``low``, or raise InvalidInput; ``name`` is for the message."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-        raise InvalidInput(f"{name} must be a whole number of at least {low}; got {shown(value)}")
-    return int(value)
-
-
-def number_within(name: str, value: object, low: float, high: float, *, below: bool = False) -> float:
-    """Return ``value`` as a number in [low, high], or [low, high) if ``below``.
-
-    It raises InvalidInput for any other value; ``name`` is for the message.
-    """
-    try:
-        found = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        found = math.nan
-    if not (low <= found <= high) or (below and found == high):
-        raise InvalidInput(f"{name} must be from {low:g} to {'below ' if below else ''}{high:g}; got {shown(value)}")
-    return found
-
-
-def one_of(name: str, value: object, allowed: Sequence[str]) -> str:
-    """Return ``value`` if it is one of the allowed words, or raise InvalidInput; ``name`` is for the message."""
-    if not isinstance(value, str) or value not in allowed:
-        raise InvalidInput(f"{name} must be one of {', '.join(allowed)}; got {shown(value)}")
-    return value
 
 
 _UNSIGNED_BYTE = 8

@@ -9,6 +9,7 @@ from typing import Literal, NoReturn, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.checks import choice
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.network import Network
 from shuffledp.numerics.discrete_noise import SMALLEST_WIDE, discrete_gaussian, discrete_laplace, wide_gaussian
@@ -71,10 +72,8 @@ class Clipping:
     order: Literal[1, 2]
 
     def __post_init__(self) -> None:
-        if self.unit not in UNITS:
-            raise InvalidInput(f"unit must be one of {', '.join(UNITS)}; got {shown(self.unit)}")
-        if self.clipped not in CLIPPED:
-            raise InvalidInput(f"clipped must be one of {', '.join(CLIPPED)}; got {shown(self.clipped)}")
+        choice(self.unit, "unit", UNITS)
+        choice(self.clipped, "clipped", CLIPPED)
         try:
             bound = float(self.bound)
         except (TypeError, ValueError):
@@ -324,6 +323,4 @@ MECHANISMS: dict[str, Mechanism] = {"gaussian": GaussianMechanism(), "laplace": 
 
 def mechanism_of(name: str) -> Mechanism:
     """Return the noise mechanism of this name, or raise InvalidInput."""
-    if name not in MECHANISMS:
-        raise InvalidInput(f"mechanism must be one of {', '.join(MECHANISMS)}; got {shown(name)}")
-    return MECHANISMS[name]
+    return MECHANISMS[choice(name, "mechanism", MECHANISMS)]

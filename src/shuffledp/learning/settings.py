@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting import check_delta
-from shuffledp.budgets import MAX_EPSILON0
+from shuffledp.checks import MAX_EPSILON0, choice, number, whole_number
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.features import Features, Projection, public_projection
-from shuffledp.learning.inputs import Clients, checked_features, number_within, one_of, per_client, whole_number
+from shuffledp.learning.inputs import Clients, checked_features, per_client
 from shuffledp.learning.messages import CLIPPED, UNITS, Clipping, Unit, mechanism_of
 from shuffledp.learning.rounds import SendPlan, Weighting, plan_messages, plan_sketches
 from shuffledp.numerics.floats import LARGEST_BELOW_ONE
@@ -128,26 +128,26 @@ class Settings:
 
     def checked(self) -> Settings:
         """Return the same settings after checking every choice and number that needs no data."""
-        one_of("unit", self.unit, UNITS)
-        one_of("seen", self.seen, SEEN)
-        one_of("decay", self.decay, tuple(DECAYS))
-        one_of("weighting", self.weighting, WEIGHTINGS)
-        one_of("mechanism", self.mechanism, NAMES)
+        choice(self.unit, "unit", UNITS)
+        choice(self.seen, "seen", SEEN)
+        choice(self.decay, "decay", tuple(DECAYS))
+        choice(self.weighting, "weighting", WEIGHTINGS)
+        choice(self.mechanism, "mechanism", NAMES)
         check_delta(self.delta)
         if self.rounds is not None:
-            whole_number("rounds", self.rounds, 1)
+            whole_number(self.rounds, "rounds", 1)
         elif self.target_epsilon is None:
             raise InvalidInput("`rounds` is missing: say how many, or give `target_epsilon`, from which they are found")
-        whole_number("min_messages", self.min_messages, 1)
-        number_within("step", self.step, 0.0, 1e6)
-        number_within("momentum", self.momentum, 0.0, 1.0, below=True)
-        number_within("averaging", self.averaging, 0.0, 1.0)
+        whole_number(self.min_messages, "min_messages", 1)
+        number(self.step, "step", 0.0, 1e6)
+        number(self.momentum, "momentum", 0.0, 1.0, below=True)
+        number(self.averaging, "averaging", 0.0, 1.0)
         if self.max_epsilon is not None:
-            number_within("max_epsilon", self.max_epsilon, 0.0, math.inf)
-        if self.target_epsilon is not None and not number_within("target_epsilon", self.target_epsilon, 0.0, 1e6) > 0.0:
+            number(self.max_epsilon, "max_epsilon", 0.0, math.inf)
+        if self.target_epsilon is not None and not number(self.target_epsilon, "target_epsilon", 0.0, 1e6) > 0.0:
             raise InvalidInput("target_epsilon must be positive; got 0")
         if self.patience is not None:
-            whole_number("patience", self.patience, 1)
+            whole_number(self.patience, "patience", 1)
             if self.checkpoint is not None:
                 raise InvalidInput("`patience` does not go with `checkpoint`, which keeps no best model; leave one out")
         if self.pure and self.delta0 is not None:
@@ -170,7 +170,7 @@ class Settings:
     def clipping(self) -> Clipping:
         """Clipping rule of these settings; raises InvalidInput if the rule would not be private."""
         what = self.clipped if self.clipped is not None else ("examples" if self.unit == "example" else "message")
-        one_of("clipped", what, CLIPPED)
+        choice(what, "clipped", CLIPPED)
         order: Literal[1, 2] = 1 if self.mechanism == "laplace" else 2
         return Clipping(cast(Unit, self.unit), cast(Any, what), self.clip, order)
 

@@ -15,7 +15,8 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.checks import whole_number
+from shuffledp.errors import InvalidInput
 
 Words = NDArray[np.uint64]
 
@@ -341,10 +342,7 @@ def simulation_random(seed: int) -> Randomness:
     >>> bool(simulation_random(7).words(1) == simulation_random(7).words(1))
     True
     """
-    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
-    if not whole or seed < 0:
-        raise InvalidInput(f"a simulation seed must be a whole number of at least 0; got {shown(seed)}")
-    return _SimulationRandom(int(seed), _SIMULATION)
+    return _SimulationRandom(whole_number(seed, "a simulation seed must be a whole number", 0), _SIMULATION)
 
 
 def choose_random(simulation_seed: int | None) -> Randomness:

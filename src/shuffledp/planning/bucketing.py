@@ -21,7 +21,8 @@ from typing import Literal
 import numpy as np
 
 from shuffledp.accounting import check_delta
-from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.budgets import Budgets
+from shuffledp.checks import MAX_EPSILON0, choice, whole_number
 from shuffledp.errors import InvalidInput, NotConverged, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.planning import target as caps
@@ -31,7 +32,6 @@ from shuffledp.planning.question import (
     Guess,
     PlannedQuestion,
     capped,
-    check_mechanism,
     common_delta,
     level_of,
     rounded_down,
@@ -308,7 +308,7 @@ def bucket_budgets(
     _check(goal, target, levels, weights, seen, drop_below)
     check_bytes(max_bytes)
     asked = PlannedQuestion(question, guess)
-    check_mechanism(mechanism, asked.mechanisms)
+    choice(mechanism, "mechanism", asked.mechanisms)
     staying = who_stays(budgets, drop_below)
     common_delta(budgets)
     most = levels if levels is not None or seen != "levels" else DEFAULT_LEVELS
@@ -375,8 +375,7 @@ def _check(goal: str, target: float, levels: int | None, weights: str, seen: str
         ("weights", weights, WEIGHTS),
         ("seen", seen, PLANNED_SEEN),
     ):
-        if value not in known:
-            raise InvalidInput(f"{what} must be one of {', '.join(known)}; got {shown(value)}")
+        choice(value, what, known)
     if not target > 0.0 or (goal == "guarantee" and target == math.inf):
         raise InvalidInput(f"target must be a positive number; got {shown(target)}")
     check_rounding(levels, drop_below)
@@ -384,15 +383,14 @@ def _check(goal: str, target: float, levels: int | None, weights: str, seen: str
 
 def check_bytes(max_bytes: int | None) -> None:
     """Refuse a largest size of reports that is not a positive whole number of bytes."""
-    whole = isinstance(max_bytes, int) and not isinstance(max_bytes, bool)
-    if max_bytes is not None and not (whole and max_bytes >= 1):
-        raise InvalidInput(f"max_bytes must be a whole number of bytes, at least 1; got {shown(max_bytes)}")
+    if max_bytes is not None:
+        whole_number(max_bytes, "max_bytes must be a whole number of bytes", 1)
 
 
 def check_rounding(levels: int | None, drop_below: float) -> None:
     """Refuse a number of levels, or a smallest budget, outside its range."""
-    if levels is not None and not 1 <= levels <= MOST_LEVELS:
-        raise InvalidInput(f"levels must be from 1 to {MOST_LEVELS}; got {shown(levels)}")
+    if levels is not None:
+        whole_number(levels, "levels", 1, MOST_LEVELS)
     if not 0.0 <= drop_below <= MAX_EPSILON0:
         raise InvalidInput(f"drop_below must be a budget from 0 to 700; got {shown(drop_below)}")
 

@@ -10,7 +10,8 @@ from typing import Literal
 import numpy as np
 
 from shuffledp.accounting import calibrate_batch, certify, check_delta
-from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.budgets import Budgets
+from shuffledp.checks import MAX_EPSILON0, choice
 from shuffledp.dummies import Dummies
 from shuffledp.errors import InvalidInput, NotConverged, Refused, Told, attempt, shown
 from shuffledp.planning.bucketing import Goal, bucket_budgets, check_bytes, check_rounding, who_stays
@@ -20,7 +21,6 @@ from shuffledp.planning.question import (
     PlannedQuestion,
     Prediction,
     capped,
-    check_mechanism,
     rounded_down,
     some_values,
 )
@@ -501,7 +501,7 @@ def plan(
             "(correlated) show the levels"
         )
     rows = [
-        _as_given(budgets, ask, Way(check_mechanism(mechanism, asked.mechanisms), *way))
+        _as_given(budgets, ask, Way(choice(mechanism, "mechanism", asked.mechanisms), *way))
         for mechanism in named
         for way in ways
     ]

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
+from shuffledp.checks import choice
 from shuffledp.dummies import WHOLE, Dummies, NormalDummies, Uniform, check_dummies
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import JUST_BELOW
@@ -681,7 +682,7 @@ class PlannedQuestion:
         seen : str
             As in `Setting`.
         """
-        family = self.question.randomizer(check_mechanism(mechanism, self.mechanisms), budgets, seen)
+        family = self.question.randomizer(choice(mechanism, "mechanism", self.mechanisms), budgets, seen)
         if isinstance(self.question, Mean):
             family.check_budgets(budgets.epsilons, budgets.deltas)
         return family
@@ -699,10 +700,3 @@ def _check_moments(question: Mean, guess: Guess) -> None:
             f"values in [{low}, {high}] with mean {mean} have a standard deviation from 0 to {most:g}; "
             f"got {shown(guess.deviation)}"
         )
-
-
-def check_mechanism(mechanism: str, known: tuple[str, ...]) -> str:
-    """Return a mechanism's name after checking that it is among the known ones."""
-    if mechanism not in known:
-        raise InvalidInput(f"mechanism must be one of {', '.join(known)}; got {shown(mechanism)}")
-    return mechanism

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting import LARGEST_N, MANY_LEVELS, Target, certify
-from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.budgets import Budgets
+from shuffledp.checks import MAX_EPSILON0
 from shuffledp.dummies import Dummies
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import JUST_BELOW, TINY

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
+from shuffledp.checks import choice, counted
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.estimate import MOST_LEVELS, CountEstimate, Estimate, law_of_reports
@@ -20,7 +21,6 @@ from shuffledp.questions.tally import LevelSums, ShuffledReports, Tally, Whole
 from shuffledp.questions.view import CONFIDENCE, Numbers, Picture, Shape, View, reach
 from shuffledp.randomizers.base import FrequencyOracle, SupportLaw
 from shuffledp.randomizers.categorical import HadamardResponse, RandomizedResponse, UnaryEncoding
-from shuffledp.randomizers.checks import counted
 from shuffledp.randomizers.hashing import LocalHashing
 from shuffledp.randomizers.subset import SubsetSelection
 from shuffledp.records.columns import Recode, category_codes, read_labels
@@ -62,8 +62,7 @@ def frequency_oracle(mechanism: str, k: int) -> FrequencyOracle:
     >>> frequency_oracle("olh", 100).name
     'olh:100'
     """
-    if mechanism not in FREQUENCY_MECHANISMS:
-        raise InvalidInput(f"mechanism must be one of {', '.join(FREQUENCY_MECHANISMS)}; got {shown(mechanism)}")
+    choice(mechanism, "mechanism", FREQUENCY_MECHANISMS)
     if mechanism == "rr" and k != 2:
         raise InvalidInput(f"mechanism 'rr' needs exactly two categories; got {k}; use 'krr'")
     return FREQUENCY_MECHANISMS[mechanism](k)

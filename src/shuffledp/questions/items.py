@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
+from shuffledp.checks import choice, numbers_within
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.in_words import count, percent, share
 from shuffledp.numerics.floats import betainccinv, betaincinv, ndtri
@@ -22,7 +23,6 @@ from shuffledp.questions.question import Question
 from shuffledp.questions.tally import LevelSums, Tally, Whole
 from shuffledp.questions.view import CONFIDENCE, Numbers, Picture, Shape, View, reach
 from shuffledp.randomizers.base import SupportLaw
-from shuffledp.randomizers.checks import check_choice, numbers_within
 from shuffledp.randomizers.hashing import LARGEST_RANGE, LeveledHashing, best_range
 from shuffledp.randomizers.item_domain import END, Codes, ItemDomain, ListedItems, WordItems
 from shuffledp.randomizers.walsh import walsh_hadamard
@@ -425,7 +425,7 @@ class FrequentItems(Question):
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> LeveledHashing:
         """Return the hashing with the range of least variance for these budgets; see `Question.randomizer`."""
         del seen
-        check_choice("mechanism", mechanism, self.mechanisms)
+        choice(mechanism, "mechanism", self.mechanisms)
         g = best_range(budgets.epsilons, budgets.counts, LARGEST_RANGE)
         return LeveledHashing(self.domain.bits, self.domain.levels, g, self.domain)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
+from shuffledp.checks import choice, real_range
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
@@ -19,7 +20,6 @@ from shuffledp.questions.question import SHARES_SEEN, SHUFFLED, SMOOTHING, Quest
 from shuffledp.questions.tally import LevelSums, ShuffledReports, Tally, Whole
 from shuffledp.questions.view import CONFIDENCE, Numbers, Picture, Shape, View, reach
 from shuffledp.randomizers.base import NoiseLaw, NumberLaw, NumberRandomizer, RandomizerLaw
-from shuffledp.randomizers.checks import check_choice, real_range
 from shuffledp.randomizers.noise import Gaussian, Laplace
 from shuffledp.randomizers.numeric import Hybrid, OneBit, Piecewise
 from shuffledp.records.columns import Recode, bounded_numbers
@@ -97,7 +97,7 @@ def number_randomizer(mechanism: str, low: float, high: float, budgets: Budgets,
     >>> number_randomizer("piecewise", 0.0, 1.0, Budgets.of([1.0, 1.0]), "reports").name
     'piecewise:4096:1790'
     """
-    check_choice("mechanism", mechanism, tuple(NUMBER_MECHANISMS))
+    choice(mechanism, "mechanism", tuple(NUMBER_MECHANISMS))
     return NUMBER_MECHANISMS[mechanism](low, high, budgets, seen)
 
 
@@ -107,8 +107,8 @@ def check_seen(mechanism: str, seen: Seen) -> None:
     The sum of added noises is certified for real-valued noise. The reports drawn are rounded one by one, and a sum of
     rounded numbers is no function of the sum of the numbers.
     """
-    check_choice("mechanism", mechanism, tuple(NUMBER_MECHANISMS))
-    check_choice("seen", seen, NUMBER_SEEN)
+    choice(mechanism, "mechanism", tuple(NUMBER_MECHANISMS))
+    choice(seen, "seen", NUMBER_SEEN)
     if seen == "sum" and mechanism in ADDED_NOISE:
         raise InvalidInput(
             f"`seen = 'sum'` is not certified for {mechanism} noise as it is drawn, report by report in whole steps; "

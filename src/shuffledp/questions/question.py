@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
+from shuffledp.checks import choice
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.questions.view import CONFIDENCE, Shape, View
@@ -81,8 +82,7 @@ class Task:
     def __post_init__(self) -> None:
         if self.seen not in SHUFFLED:
             raise InvalidInput(f"reports are tallied as one of {', '.join(SHUFFLED)}; got {shown(self.seen)}")
-        if self.weights not in WEIGHTS:
-            raise InvalidInput(f"weights must be one of {', '.join(WEIGHTS)}; got {shown(self.weights)}")
+        choice(self.weights, "weights", WEIGHTS)
 
     @property
     def by_level(self) -> bool:
@@ -348,9 +348,7 @@ def question_type(name: str) -> type[Question]:
     InvalidInput
         If there is none.
     """
-    if name not in HOMES:
-        raise InvalidInput(f"kind must be one of {', '.join(HOMES)}; got {shown(name)}", "kind")
-    module, _, kind = HOMES[name].partition(".")
+    module, _, kind = HOMES[choice(name, "kind", HOMES)].partition(".")
     return getattr(import_module(f"shuffledp.questions.{module}"), kind)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
+from shuffledp.checks import MAX_COUNTED, choice, real_range, whole_number
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.in_words import count, near
 from shuffledp.numerics.floats import ndtri
@@ -21,7 +22,6 @@ from shuffledp.questions.frequency import FREQUENCY_MECHANISMS, MAY_LEAVE, frequ
 from shuffledp.questions.mean import Number
 from shuffledp.questions.tally import LevelSums, Tally, Whole
 from shuffledp.questions.view import CONFIDENCE, Curve, Numbers, Picture, Shape, View, in_bins, reach
-from shuffledp.randomizers.checks import MAX_COUNTED, check_choice, real_range, whole_number
 from shuffledp.randomizers.tree import RangeTree
 from shuffledp.records.columns import Recode
 from shuffledp.setting import Seen
@@ -286,7 +286,7 @@ class Quantiles(Number):
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> RangeTree:
         """Return the tree of ranges over the bins; see `Question.randomizer`."""
         del budgets, seen
-        check_choice("mechanism", mechanism, self.mechanisms)
+        choice(mechanism, "mechanism", self.mechanisms)
         return RangeTree(self.bins, self.branching)
 
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
+from shuffledp.checks import choice, report_rows
 from shuffledp.errors import InvalidInput
 from shuffledp.in_words import near
 from shuffledp.numerics.interval import FloatArray
@@ -19,7 +20,6 @@ from shuffledp.questions.mean import POINT, Number
 from shuffledp.questions.question import Weights
 from shuffledp.questions.tally import LevelSums, ShuffledReports, Tally, Whole
 from shuffledp.questions.view import CONFIDENCE, Numbers, Shape, View
-from shuffledp.randomizers.checks import check_choice, report_rows
 from shuffledp.randomizers.numeric import TwoMoments
 from shuffledp.randomizers.wire import checked_reports
 from shuffledp.records.columns import Recode
@@ -52,7 +52,7 @@ class Variance(Number):
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> TwoMoments:
         """Return the family of reports on two moments; see `Question.randomizer`."""
         del budgets, seen
-        check_choice("mechanism", mechanism, self.mechanisms)
+        choice(mechanism, "mechanism", self.mechanisms)
         return TwoMoments(self.low, self.high)
 
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> FloatArray:

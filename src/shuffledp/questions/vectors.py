@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
+from shuffledp.checks import MAX_COUNTED, WIDEST, choice, whole_number
+from shuffledp.checks import population as checked_population
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.questions.estimate import Estimate
@@ -17,8 +19,6 @@ from shuffledp.questions.question import SMOOTHING, Question, Weights, effective
 from shuffledp.questions.tally import LevelSums, ShuffledReports, Tally, Whole
 from shuffledp.questions.view import CONFIDENCE, Numbers, Shape, View, reach
 from shuffledp.randomizers.balls import VectorRandomizer, positive_number
-from shuffledp.randomizers.checks import MAX_COUNTED, WIDEST, check_choice, whole_number
-from shuffledp.randomizers.checks import population as checked_population
 from shuffledp.randomizers.sketch import CoordinateSampling, SignedSketch
 from shuffledp.randomizers.vector import DirectionCodebook
 from shuffledp.records.columns import Recode, bounded_vectors
@@ -63,7 +63,7 @@ def vector_family(
     InvalidInput
         If an argument is outside its range.
     """
-    check_choice("norm", norm, NORMS)
+    choice(norm, "norm", NORMS)
     largest = positive_number(bound, "bound")
     budgets, users = checked_population(epsilon0, counts)
     radius = largest * np.sqrt(dimension) if norm == "linf" else largest
@@ -147,7 +147,7 @@ class VectorMean(Question):
             raise InvalidInput(
                 f"norm must lie between {1.0 / WIDEST:g} and {WIDEST:g}: count in other units; got {self.norm}"
             )
-        check_choice("kind", self.kind, NORMS)
+        choice(self.kind, "kind", NORMS)
 
     @property
     def columns(self) -> int:
@@ -170,7 +170,7 @@ class VectorMean(Question):
     def randomizer(self, mechanism: str, budgets: Budgets, seen: Seen) -> Any:
         """Return the family that `vector_family` chooses for these budgets; see `Question.randomizer`."""
         del seen
-        check_choice("mechanism", mechanism, self.mechanisms)
+        choice(mechanism, "mechanism", self.mechanisms)
         epsilons, counts = budgets.epsilons, budgets.counts
         return vector_family(self.dimension, self.kind, self.norm, epsilons, counts, slack=self.slack)
 

@@ -13,11 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.interval import FloatArray, exp_rounded
-from shuffledp.numerics.randomness import Randomness, Words
-from shuffledp.randomizers.base import PairBlanket, PairCounts, ReportSets, SupportLaw, Triples
-from shuffledp.randomizers.checks import (
+from shuffledp.checks import (
     MAX_SIZE,
     counted,
     local_budgets,
@@ -26,6 +22,10 @@ from shuffledp.randomizers.checks import (
     report_rows,
     whole_number,
 )
+from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.interval import FloatArray, exp_rounded
+from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.randomizers.base import PairBlanket, PairCounts, ReportSets, SupportLaw, Triples
 from shuffledp.randomizers.mixing import (
     CHUNK,
     MARGIN,

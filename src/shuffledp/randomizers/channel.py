@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shuffledp.checks import local_budgets, local_deltas, one_budget
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import LEAST_MASS, Upper, deflated, inflated, round_up
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.base import PairBlanket, PairCounts
-from shuffledp.randomizers.checks import local_budgets, local_deltas, one_budget
 from shuffledp.randomizers.mixing import LOSS_ULPS, Chance, SmallestBlanket, extremes, log_ratio
 
 MAX_COMPARISONS = 2_000_000

@@ -8,12 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import TINY
-from shuffledp.numerics.interval import FloatArray, logs_rounded
-from shuffledp.numerics.randomness import Randomness, Words
-from shuffledp.randomizers.base import PairBlanket, PairCounts, SupportLaw, Triples
-from shuffledp.randomizers.checks import (
+from shuffledp.checks import (
     MAX_SIZE,
     counted,
     local_budgets,
@@ -24,6 +19,11 @@ from shuffledp.randomizers.checks import (
     report_rows,
     whole_number,
 )
+from shuffledp.errors import InvalidInput, shown
+from shuffledp.numerics.floats import TINY
+from shuffledp.numerics.interval import FloatArray, logs_rounded
+from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.randomizers.base import PairBlanket, PairCounts, SupportLaw, Triples
 from shuffledp.randomizers.item_domain import Codes, ItemDomain
 from shuffledp.randomizers.mixing import (
     CHUNK,

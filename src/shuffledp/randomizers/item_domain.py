@@ -17,9 +17,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.checks import MAX_COUNTED, whole_number
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Words
-from shuffledp.randomizers.checks import MAX_COUNTED, whole_number
 from shuffledp.randomizers.vector import mix
 
 Codes = NDArray[np.uint32]

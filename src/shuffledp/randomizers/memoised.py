@@ -11,10 +11,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shuffledp.checks import local_budgets
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.base import PairBlanket, PairCounts
-from shuffledp.randomizers.checks import local_budgets
 from shuffledp.randomizers.linked import Cell, attacks, from_cells
 
 _DIGITS = 60

@@ -25,11 +25,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.checks import MAX_EPSILON0, one_budget
 from shuffledp.numerics.floats import LEAST_MASS, round_down, round_up
 from shuffledp.numerics.interval import FloatArray, expm1_rounded
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.base import CellSpread, PairBlanket, PairCounts, SupportLaw, Triples
-from shuffledp.randomizers.checks import MAX_BUDGET, one_budget
 
 CHUNK = 1 << 14
 """Number of rows per chunk: temporary arrays stay in cache, and small enough for the allocator to reuse them."""
@@ -71,7 +71,7 @@ def keep_masses(epsilon0: FloatArray, share: FloatArray | float) -> tuple[FloatA
         f = omega(A_x) in (0, 1), the blanket's mass on the record's likely reports, the same for every record; gamma =
         1/(1 + f (e^epsilon0 - 1)).
     """
-    odds = expm1_rounded(np.minimum(epsilon0, MAX_BUDGET)) * share
+    odds = expm1_rounded(np.minimum(epsilon0, MAX_EPSILON0)) * share
     blanket = 1.0 / (1.0 + odds)
     return odds * blanket, blanket
 

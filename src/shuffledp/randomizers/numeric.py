@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.checks import local_budgets, matching, population, real_range, whole_number
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray, exp_rounded, interpolated, logs_rounded
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.base import NumberLaw, PairBlanket, PairCounts, ReportSets
 from shuffledp.randomizers.categorical import RandomizedResponse
-from shuffledp.randomizers.checks import local_budgets, matching, population, real_range, whole_number
 from shuffledp.randomizers.mixing import SampledLaw
 from shuffledp.randomizers.noise import round_at_random, unit_fractions
 from shuffledp.randomizers.windows import WHOLE, Shape, WindowFamily, best_member, ideal_law, worst_variance

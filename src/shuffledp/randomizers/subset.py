@@ -8,11 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput
-from shuffledp.numerics.interval import FloatArray, exp_rounded, steps_between
-from shuffledp.numerics.randomness import Randomness, Words
-from shuffledp.randomizers.base import SupportLaw, Triples
-from shuffledp.randomizers.checks import (
+from shuffledp.checks import (
     MAX_SIZE,
     counted,
     local_budgets,
@@ -23,6 +19,10 @@ from shuffledp.randomizers.checks import (
     report_rows,
     whole_number,
 )
+from shuffledp.errors import InvalidInput
+from shuffledp.numerics.interval import FloatArray, exp_rounded, steps_between
+from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.randomizers.base import SupportLaw, Triples
 from shuffledp.randomizers.mixing import (
     TwoLevelFamily,
     TwoLevelLaw,

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.checks import local_budgets, matching, record_codes, report_rows, whole_number
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.base import Triples
-from shuffledp.randomizers.checks import local_budgets, matching, record_codes, report_rows, whole_number
 from shuffledp.randomizers.mixing import (
     CHUNK,
     SampledLaw,

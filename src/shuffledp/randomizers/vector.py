@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.checks import population, whole_number
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.floats import (
     bdtr,
@@ -25,7 +26,6 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.numerics.randomness import Words as RandomWords
 from shuffledp.randomizers.balls import norms, positive_number
-from shuffledp.randomizers.checks import population, whole_number
 from shuffledp.randomizers.mixing import keep_masses
 from shuffledp.randomizers.seeded import SeededFamily
 

@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.checks import local_budgets, matching, one_budget, real_range, whole_number
 from shuffledp.numerics.interval import FloatArray, steps_between
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.base import LikelyShares, NumberLaw, PairBlanket, Triples
-from shuffledp.randomizers.checks import local_budgets, matching, one_budget, real_range, whole_number
 from shuffledp.randomizers.mixing import CHUNK, TwoLevelFamily, TwoLevelLaw, keep_masses, keep_thresholds, sampled_law
 from shuffledp.randomizers.noise import ROUNDING_VARIANCE, round_at_random, uniform_below_each, unit_fractions
 from shuffledp.randomizers.wire import PackedBits, checked_reports, pack_integers, possible_integers, unpack_integers

@@ -11,7 +11,8 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.budgets import MAX_EPSILON0, Budgets, checked_levels, level_indices, rounded_down
+from shuffledp.budgets import Budgets, checked_levels, level_indices, rounded_down
+from shuffledp.checks import MAX_EPSILON0
 from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words

@@ -16,6 +16,7 @@ import numpy as np
 
 from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
+from shuffledp.checks import choice
 from shuffledp.errors import InvalidInput, ShuffleDPError
 from shuffledp.in_words import conditions
 from shuffledp.ledger import EVERYBODY, MOST_LEVELS, TAKEN_AS_PEOPLE, Draft, Ledger, Spending, Use
@@ -23,7 +24,6 @@ from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress, steps
 from shuffledp.questions.question import Question, Task, Weights
-from shuffledp.randomizers.checks import check_choice
 from shuffledp.records.people import Groups, Headcount, RowBudgets
 from shuffledp.records.sources import Where, open_source
 from shuffledp.releases.engine import Engine, OneMachine, Part, Prepared
@@ -279,7 +279,7 @@ def settled_seen(
                 f"{', '.join(ways[:-1])} or {ways[-1]}"
             )
         return "reports"
-    check_choice("seen", seen, known)
+    choice(seen, "seen", known)
     return seen
 
 

@@ -100,9 +100,9 @@ def _rule(given: object) -> object:
 
 
 def _missing_person(given: object) -> object:
-    from shuffledp.randomizers.checks import check_choice
+    from shuffledp.checks import choice
 
-    check_choice("missing_person", given, ("refuse", "own"))  # type: ignore[arg-type]
+    choice(given, "missing_person", ("refuse", "own"))  # type: ignore[arg-type]
     return given
 
 
@@ -113,10 +113,10 @@ def _where(given: object) -> object:
 
 
 def _weights(given: object) -> object:
+    from shuffledp.checks import choice
     from shuffledp.questions.question import WEIGHTS
-    from shuffledp.randomizers.checks import check_choice
 
-    check_choice("weights", given, WEIGHTS)  # type: ignore[arg-type]
+    choice(given, "weights", WEIGHTS)  # type: ignore[arg-type]
     return given
 
 
@@ -192,11 +192,11 @@ class Ask:
     )
 
     def __post_init__(self) -> None:
-        from shuffledp.randomizers.checks import check_choice
+        from shuffledp.checks import choice
 
         settle(self)
         name = self.question.mechanisms[0] if self.mechanism is None else self.mechanism
-        check_choice("mechanism", name, self.question.mechanisms)
+        choice(name, "mechanism", self.question.mechanisms)
         object.__setattr__(self, "mechanism", name)
         _ = self.recode, self.columns  # checked here, before anything is read
 

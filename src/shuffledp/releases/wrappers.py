@@ -11,6 +11,7 @@ from typing import Any, TypeVar, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shuffledp.checks import choice
 from shuffledp.errors import InvalidInput
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.items import FrequentItems
@@ -20,7 +21,6 @@ from shuffledp.questions.ranges import Histogram, Quantiles
 from shuffledp.questions.variance import Variance
 from shuffledp.questions.vectors import NORMS, VectorMean
 from shuffledp.randomizers.balls import positive_number
-from shuffledp.randomizers.checks import check_choice
 from shuffledp.records.columns import as_array
 from shuffledp.records.people import RowBudgets
 from shuffledp.releases.keywords import OF_GROUPS, InMemory, Options, asked_by_keyword
@@ -296,7 +296,7 @@ def estimate_vector_mean(
     >>> release.private, release.estimate.shape
     (True, (3,))
     """
-    check_choice("norm", norm, NORMS)
+    choice(norm, "norm", NORMS)
     positive_number(bound, "bound")
     table = as_array(vectors)
     if table.ndim != 2 or 0 in table.shape:

@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting import GaussianSumProfile, gspa_mu
+from shuffledp.checks import whole_number
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.features import OrientedGradients, public_projection
-from shuffledp.learning.inputs import assign_clients, read_digits, sample_folder, whole_number
+from shuffledp.learning.inputs import assign_clients, read_digits, sample_folder
 from shuffledp.learning.messages import Clipping
 from shuffledp.learning.network import Network
 from shuffledp.learning.settings import RoundReport
@@ -151,7 +152,7 @@ def train_as_published(
         If a budget is not positive, there are fewer examples than blocks, or the reading is unknown.
     """
     budgets = np.atleast_1d(np.asarray(epsilons, dtype=np.float64))
-    whole_number("epochs", reading.epochs, 1)
+    whole_number(reading.epochs, "epochs", 1)
     if reading.clipped not in CLIPPED_NORMS or reading.noise not in ("gaussian", "laplace"):
         raise InvalidInput(f"this reading is unknown: {reading}")
     if not (budgets > 0.0).all() or not budgets.size <= labels.size:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import shuffledp
-from shuffledp.budgets import HIGHEST, LOWEST, MAX_EPSILON0, Budgets, steps_of
+from shuffledp.budgets import HIGHEST, LOWEST, Budgets, steps_of
+from shuffledp.checks import MAX_EPSILON0
 from shuffledp.errors import InvalidInput, named, shown
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.checks import whole_number
 from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 
 if TYPE_CHECKING:
@@ -431,11 +432,7 @@ class TableOptions:
                     "encoding",
                 ) from None
         for name, least in (("skip_lines", 0), ("header_rows", 1)):
-            count = getattr(self, name)
-            if isinstance(count, bool) or not isinstance(count, int) or not least <= count <= MOST_LINES:
-                raise InvalidInput(
-                    f"`{name}` must be a whole number from {least} to {MOST_LINES:,}; got {shown(count)}", name
-                )
+            object.__setattr__(self, name, whole_number(getattr(self, name), f"`{name}`", least, MOST_LINES))
         if isinstance(self.missing_values, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(
                 f"`missing_values` must be a list of words, not the text {shown(self.missing_values)}", "missing_values"

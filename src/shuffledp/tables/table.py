@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.checks import choice
 from shuffledp.errors import BadEntry, InvalidInput, named, shown, values_shown
 from shuffledp.tables import options as entries
 from shuffledp.tables.files import PARQUET, STANDARD_INPUT, Opened, TextRows, blank_columns, open_file, unreadable
@@ -154,9 +155,7 @@ def handed_over(frame: pl.DataFrame, kind: str) -> Any:
     InvalidInput
         If the library is unknown, or is not installed.
     """
-    if kind not in KINDS:
-        raise InvalidInput(f"`kind` of a dataframe must be one of {', '.join(KINDS)}; got {shown(kind)}", "kind")
-    if kind == "polars":
+    if choice(kind, "kind", KINDS) == "polars":
         return frame
     try:
         import pandas  # pyright: ignore[reportMissingImports]

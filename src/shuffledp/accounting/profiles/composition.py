@@ -13,7 +13,8 @@ import numpy as np
 
 from shuffledp.accounting.profiles.knots import ProfileTable, View
 from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, gaussian_epsilon, gaussian_mu
-from shuffledp.errors import InconsistentBounds, InvalidInput, shown
+from shuffledp.checks import whole_number
+from shuffledp.errors import InconsistentBounds, InvalidInput
 from shuffledp.numerics.floats import Upper, deflated, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.numerics.losses import LossSum
@@ -44,9 +45,7 @@ Parts = tuple[tuple[PrivacyProfile, int], ...]
 
 def check_rounds(rounds: int) -> int:
     """Return a number of rounds from 1 to 2^53, or raise InvalidInput."""
-    if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or not 1 <= rounds <= MOST_ROUNDS:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"rounds must be a whole number from 1 to 2^53; got {shown(rounds)}")
-    return int(rounds)
+    return whole_number(rounds, "rounds", 1, MOST_ROUNDS)
 
 
 def merged_rounds(parts: Sequence[tuple[PrivacyProfile, int]]) -> Parts:

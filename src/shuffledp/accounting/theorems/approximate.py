@@ -26,7 +26,7 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, g
 from shuffledp.accounting.theorems.clones.bound import AmongEquals
 from shuffledp.accounting.theorems.clones.pair import ClonePairProfile, one_budget_profile
 from shuffledp.accounting.theorems.local import LocalProfile
-from shuffledp.budgets import MAX_EPSILON0
+from shuffledp.checks import MAX_EPSILON0
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, crossing, deflated, inflated
 from shuffledp.numerics.gaussian_tail import normal_divergence

@@ -18,9 +18,10 @@ from torch.nn import functional
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
+from shuffledp.checks import choice
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
-from shuffledp.learning.inputs import Clients, one_of
+from shuffledp.learning.inputs import Clients
 from shuffledp.learning.messages import mechanism_of
 from shuffledp.learning.rounds import Sender, Server, Sketcher
 from shuffledp.learning.settings import Progress, RoundReport, Settings, accountant_of, aimed, assumptions, plan_run
@@ -578,9 +579,9 @@ class ShuffledSGD:
 
     def _prepared(self) -> tuple[Model, Gradients, list[str]]:
         """Return the module and the way to its gradients, and what that rests on."""
-        one_of("norms", self.norms, NORMS)
+        choice(self.norms, "norms", NORMS)
         if isinstance(self.loss, str):
-            one_of("loss", self.loss, tuple(LOSSES))
+            choice(self.loss, "loss", tuple(LOSSES))
         model = Model(self.module, LOSSES[self.loss] if isinstance(self.loss, str) else self.loss)
         if not model.parameters:
             raise InvalidInput("the module has no parameter to train; set requires_grad on some")

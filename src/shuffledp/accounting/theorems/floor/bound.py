@@ -20,7 +20,7 @@ from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, epsilons
 from shuffledp.accounting.profiles.composition import composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.ball import WHOLE, BallDummies
-from shuffledp.budgets import MAX_EPSILON0
+from shuffledp.checks import MAX_EPSILON0, whole_number
 from shuffledp.dummies import WHOLE as FULL
 from shuffledp.dummies import NormalDummies, OwnDummies, Uniform, check_dummies, is_log_concave
 from shuffledp.errors import InvalidInput, OutOfRegime, shown
@@ -125,8 +125,7 @@ def ball_floor(
     >>> 0.9 < ball_floor(law, 4.0).epsilon(1e-6).upper < 1.0
     True
     """
-    if isinstance(reports, bool) or not isinstance(reports, int) or not 1 <= reports <= MOST_REPORTS:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"reports must be a whole number from 1 to {MOST_REPORTS}; got {shown(reports)}")
+    reports = whole_number(reports, "reports", 1, MOST_REPORTS)
     if draw is not None:
         kept = tuple(_word(keep) for keep in draw)
         if len(kept) != len(law.columns):
@@ -542,8 +541,7 @@ def floor_profile(
     if isinstance(known, BallDummies):
         raise InvalidInput("ball dummies are one law for all questions together: ask ball_floor for their floor")
     dummies, sets = known, family.report_sets
-    if isinstance(reports, bool) or not isinstance(reports, int) or not 1 <= reports <= MOST_REPORTS:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"reports must be a whole number from 1 to {MOST_REPORTS}; got {shown(reports)}")
+    reports = whole_number(reports, "reports", 1, MOST_REPORTS)
     most, least, top = _kept(sets.one_in, epsilon0) if draw is None else _drawn(sets.one_in, sets.disjoint, draw)
     above = _pairs(sets.one_in, sets.disjoint, dummies, reports, most)
     if isinstance(dummies, NormalDummies):  # exact for reports without local noise

@@ -1,28 +1,31 @@
-"""Checks of the randomizers' parameters, records, budgets and reports, with one clear error message each."""
+"""Checks of parameters, budgets, records and reports, each with one clear error message; no other file words them."""
 
 from __future__ import annotations
 
 import math
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from collections.abc import Iterable
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
-from shuffledp.numerics.interval import FloatArray
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 MAX_SIZE = 10**9
 """Largest number of categories, and of values of a hash."""
 
 
-MAX_BUDGET = 700.0
-"""Largest local budget (nats); beyond it a law leaves double precision."""
+MAX_EPSILON0 = 700.0
+"""Largest local budget accepted (nats): beyond it exp(epsilon0) leaves double precision."""
 
 
 MAX_COUNTED = 2**24
 """Largest number of categories whose reports are written bit by bit, or counted: such tables must fit in memory."""
 
 
-def whole_number(value: object, what: str, low: int, high: int) -> int:
+def whole_number(value: object, what: str, low: int, high: int | None = None) -> int:
     """Return ``value`` as an int if it is a whole number from ``low`` to ``high``.
 
     Parameters
@@ -30,18 +33,83 @@ def whole_number(value: object, what: str, low: int, high: int) -> int:
     value : object
         A Python or NumPy integer; bools are refused.
     what : str
-        Beginning of the error message, such as ``"unary encoding takes a whole number k"``.
-    low, high : int
-        The allowed range, both ends included.
+        Name of the parameter; or the beginning of the error message, such as ``"unary encoding takes a whole number
+        k"``.
+    low : int
+        Least allowed number.
+    high : int, optional
+        Largest allowed number; None: there is none.
 
     Raises
     ------
     InvalidInput
         If the value is no whole number in that range.
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
-        raise InvalidInput(f"{what} from {low} to {high}; got {shown(value)}")
-    return int(value)
+    whole = isinstance(value, Integral) and not isinstance(value, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if whole and low <= value and (high is None or value <= high):  # type: ignore[operator]
+        return int(value)  # type: ignore[call-overload]
+    parameter = _parameter(what)
+    rule = what if parameter is None else f"{what} must be a whole number"
+    allowed = f"of at least {low:,}" if high is None else f"from {low:,} to {high:,}"
+    raise InvalidInput(f"{rule} {allowed}; got {shown(value)}", parameter)
+
+
+def number(value: object, what: str, low: float, high: float, *, below: bool = False) -> float:
+    """Return ``value`` as a float if it is a number from ``low`` to ``high``.
+
+    Parameters
+    ----------
+    value : object
+        The number as it was given.
+    what : str
+        Name of the parameter.
+    low, high : float
+        The allowed range, both ends included.
+    below : bool
+        Whether ``high`` itself is refused.
+
+    Raises
+    ------
+    InvalidInput
+        If the value is no number in that range.
+    """
+    try:
+        found = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        found = math.nan
+    if not (low <= found <= high) or (below and found == high):
+        allowed = f"from {low:g} to {'below ' if below else ''}{high:g}"
+        raise InvalidInput(f"{what} must be {allowed}; got {shown(value)}", _parameter(what))
+    return found
+
+
+def choice(value: Any, what: str, known: Iterable[str]) -> Any:
+    """Return ``value`` if it is one of the known words.
+
+    Parameters
+    ----------
+    value : object
+        The word as it was given.
+    what : str
+        Name of the parameter, or what the error message calls the word.
+    known : iterable of str
+        The allowed words.
+
+    Raises
+    ------
+    InvalidInput
+        If the value is none of them.
+    """
+    words = tuple(known)
+    if isinstance(value, str) and value in words:
+        return value
+    raise InvalidInput(f"{what} must be one of {', '.join(words)}; got {shown(value)}", _parameter(what))
+
+
+def _parameter(what: str) -> str | None:
+    """Return the parameter that a message begins with, without backticks; None if it begins with other words."""
+    name = what.strip("`").removeprefix("--").replace("-", "_")
+    return name if name.isidentifier() else None
 
 
 WIDEST = 1e150
@@ -72,7 +140,7 @@ def real_range(low: object, high: object) -> tuple[float, float]:
     return ends
 
 
-def numbers_within(values: ArrayLike, what: str, rule: str, top: float, *, closed: bool) -> FloatArray:
+def numbers_within(values: ArrayLike, what: str, rule: str, top: float, *, closed: bool) -> NDArray[np.float64]:
     """Return ``values`` as an array of floats if all lie between 0 and ``top``.
 
     Parameters
@@ -91,6 +159,8 @@ def numbers_within(values: ArrayLike, what: str, rule: str, top: float, *, close
     InvalidInput
         If an entry breaks the rule (the first such row is named, counting from 1) or is no number.
     """
+    import numpy as np
+
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -102,7 +172,7 @@ def numbers_within(values: ArrayLike, what: str, rule: str, top: float, *, close
     return array
 
 
-def local_budgets(epsilon0: ArrayLike) -> FloatArray:
+def local_budgets(epsilon0: ArrayLike) -> NDArray[np.float64]:
     """Return local budgets epsilon0 as an array of floats, after checking that they are from 0 to 700 nats.
 
     Parameters
@@ -115,10 +185,10 @@ def local_budgets(epsilon0: ArrayLike) -> FloatArray:
     InvalidInput
         If a budget is outside that range (the first such row is named), or no number.
     """
-    return numbers_within(epsilon0, "epsilon0", "a finite number of nats from 0 to 700", MAX_BUDGET, closed=True)
+    return numbers_within(epsilon0, "epsilon0", "a finite number of nats from 0 to 700", MAX_EPSILON0, closed=True)
 
 
-def local_deltas(delta0: ArrayLike) -> FloatArray:
+def local_deltas(delta0: ArrayLike) -> NDArray[np.float64]:
     """Return local delta0 as an array of floats, after checking that they are probabilities in [0, 1).
 
     Raises
@@ -152,6 +222,8 @@ def record_codes(records: ArrayLike, k: int) -> NDArray[np.int64]:
     InvalidInput
         If a record is not one of the categories; the first such row is named, counting from 1.
     """
+    import numpy as np
+
     raw = np.asarray(records)
     if raw.ndim != 1:
         raise InvalidInput(f"records must be one-dimensional; got shape {raw.shape}")
@@ -164,7 +236,7 @@ def record_codes(records: ArrayLike, k: int) -> NDArray[np.int64]:
     return raw.astype(np.int64)
 
 
-def matching(budgets: FloatArray, n: int) -> FloatArray:
+def matching(budgets: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     """Return the budgets of n records unchanged if there is one for all, shape (), or one each, shape (n,).
 
     Raises
@@ -192,7 +264,7 @@ def counted(k: int) -> int:
     return k
 
 
-def population(epsilon0: ArrayLike, counts: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def population(epsilon0: ArrayLike, counts: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the budgets of a population and how many users have each, as two arrays of one shape (levels,).
 
     Parameters
@@ -207,6 +279,8 @@ def population(epsilon0: ArrayLike, counts: ArrayLike) -> tuple[FloatArray, Floa
     InvalidInput
         If a budget or a count breaks its rule, or they do not match.
     """
+    import numpy as np
+
     budgets = np.atleast_1d(local_budgets(epsilon0))
     users = np.asarray(counts, dtype=np.float64)
     if budgets.ndim != 1 or budgets.size == 0 or users.shape not in ((), budgets.shape):
@@ -265,9 +339,3 @@ def report_rows(reports: NDArray[np.generic], kinds: str, columns: int | None, w
         raise InvalidInput(
             f"reports must be {what}; got {reports.dtype} of shape {reports.shape}; are they of this task?"
         )
-
-
-def check_choice(what: str, value: object, known: tuple[str, ...]) -> None:
-    """Raise InvalidInput unless `value` is one of `known`; `what` names the parameter in the message."""
-    if value not in known:
-        raise InvalidInput(f"{what} must be one of {', '.join(known)}; got {shown(value)}")
