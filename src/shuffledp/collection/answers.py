@@ -136,6 +136,8 @@ def run_open(
     if batch.is_dir():
         from shuffledp.collection.group_commands import run_open_groups
 
+        if margins is not None:
+            raise InvalidInput("--margins weights the table of one batch: open each group's batch by itself with it")
         run_open_groups(batch, key, out, report, entered, as_json=as_json)
         return
     from shuffledp.collection.analyzer import open_batch  # with its estimates and pages, which no participant loads
