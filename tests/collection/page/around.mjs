@@ -163,7 +163,7 @@ export async function realResult() {
   const { context, page, errors } = await open(PROFILE);
   await page.goto(BASE);
   await heading(page, "The result");
-  await page.getByText("2 people took part.").waitFor();
+  await page.getByText("2 of 2 people who were invited took part.").waitFor();
   await page.getByText("Every promise is kept.").waitFor();
   await page.getByText("The analyzer's signature is right.").waitFor();
   assert.deepEqual(await axe(page), []);
