@@ -150,7 +150,7 @@ MISTAKES = [
     (
         "choices = ",
         "colour = 1\nchoices = ",
-        "question 'Which dish?': unknown key 'colour'; known are text, choices, explanation, optional, family",
+        "question 'Which dish?': unknown key 'colour'; known are text, choices, explanation, order, optional, family",
     ),
     ("planned = 540", "planed = 540", "level 'careful': the key 'planned' is missing"),
     (

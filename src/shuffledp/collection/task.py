@@ -35,6 +35,7 @@ from shuffledp.collection.asked import (
     Question,
     read_law,
     read_level,
+    read_order,
     read_question,
 )
 from shuffledp.collection.fields import Fields, Text, from_base64, read_json, to_base64, visible, write_time
@@ -103,6 +104,8 @@ class Draft:
         Number of days for which the release is served.
     introduction : Text or None
         A text above the questions; a task of version 2 may have one.
+    random_order : bool
+        Whether the questions are shown in an order that is drawn for each person; a task of version 2 may say so.
     """
 
     data: bytes
@@ -125,6 +128,7 @@ class Draft:
     analyzer_identity: bytes
     retention_days: int
     introduction: Text | None = None
+    random_order: bool = False
 
     @classmethod
     def parse(cls, data: bytes) -> Draft:
@@ -191,6 +195,7 @@ class Draft:
             introduction=(
                 fields.text("introduction", languages) if version > 1 and fields.has("introduction") else None
             ),
+            random_order=version > 1 and read_order(fields),
         )
         fields.done()
         draft._check()
