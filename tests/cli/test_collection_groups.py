@@ -110,7 +110,8 @@ def test_a_survey_of_groups_from_draft_to_comparison(survey, run, tmp_path):
     assert len({task.id for task in tasks}) == 3
     assert all(f"https://example.org/t/{task.id}" in links for task in tasks)
     assert [task.draft.title["en"] for task in tasks] == ["Lunch: Kitchen", "Lunch: Büro & Lager", "Lunch: Hall"]
-    assert "Hall: 8 codes" in ok(run, "task", "codes", "lunch", "--links", "codes.csv", "--letters", "letters.html")
+    invited = ok(run, "task", "codes", "lunch", "--links", "codes.csv", "--letters", "letters.html")
+    assert "8 codes for “Lunch: Hall”: each lets one person answer once." in invited
     assert (tmp_path / "letters-03-hall.html").read_text(encoding="utf-8").count("<svg") == 8
     store = Store(tmp_path / "shuffledp.db")
     answer_all(tmp_path / "lunch", store, tmp_path / "codes.csv")

@@ -120,7 +120,7 @@ def test_a_reminder_goes_to_everybody_and_reads_no_store(task, run, tmp_path):
     """One of three has answered; the letters are the same whether or not, and are written without the store."""
     ok(run, "task", "codes", "lunch.task", "3", "--links", "codes.csv")
     before = ok(run, "task", "remind", "lunch.task", "--links", "codes.csv", "--letters", "one.html")
-    assert before.startswith("3 reminders, one for every code: ")
+    assert before.startswith("3 reminders for “Lunch”, one for every code: ")
     store, code = Store(tmp_path / "shuffledp.db"), Link.parse(links_in(tmp_path / "codes.csv")[1]).code
     key = store.key(task.digest)
     assert key is not None

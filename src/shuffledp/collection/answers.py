@@ -117,7 +117,7 @@ def run_answer(
     if as_json:
         print(dumps({"held": True, "id": task.id, "ledger": device.spent(task.draft.organizer)}))
     else:
-        console().print("The shuffler holds your answer.", highlight=False)
+        console().print(escape(f"The shuffler holds your answer to {quoted(task.title)}."), highlight=False)
 
 
 def run_open(
@@ -315,6 +315,7 @@ def _print_opened(opened: Opened) -> None:
     from shuffledp.report.answer import cells, view_of
 
     draft, manifest, shown = opened.batch.task.draft, opened.batch.manifest, console()
+    shown.print(f"[bold]{escape(quoted(opened.batch.task.title))}[/]", highlight=False)
     asked = zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
     for place, (question, release, junk, more, weighted) in enumerate(asked):
         title, shares = escape(next(iter(question.text.values()))), question.kind != "number"

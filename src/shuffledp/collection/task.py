@@ -38,7 +38,7 @@ from shuffledp.collection.asked import (
     read_order,
     read_question,
 )
-from shuffledp.collection.fields import Fields, Text, from_base64, read_json, to_base64, visible, write_time
+from shuffledp.collection.fields import Fields, Text, from_base64, read_json, slug, to_base64, visible, write_time
 from shuffledp.collection.sealing import opens_to_anybody, signs_for_anybody
 from shuffledp.errors import InvalidInput, shown
 
@@ -338,6 +338,21 @@ class PostedTask:
     def id(self) -> str:
         """The task's name: `digest` in base64url, 43 characters."""
         return to_base64(self.digest)
+
+    @property
+    def title(self) -> str:
+        """The title in its first language."""
+        return self.draft.title[self.draft.languages[0]]
+
+    @property
+    def called(self) -> str:
+        """Title and name, by which messages call the task."""
+        return f"{shown(self.title)} ({self.id})"
+
+    @property
+    def file_name(self) -> str:
+        """Name of the task's files, without a suffix: its title in plain letters, if it has any, and its name."""
+        return f"{slug(self.title)}-{self.id}".removeprefix("-")
 
     @property
     def has_codes(self) -> bool:
