@@ -213,3 +213,54 @@ export async function access() {
     await context.close();
   }
 }
+
+const FRONT = {
+  "en-GB": ["en", "Surveys", "Health at work", "No such survey", /names no survey that this server knows/],
+  "de-AT": ["de", "Umfragen", "Gesundheit im Betrieb", "Keine solche Umfrage", /nennt keine Umfrage, die dieser Server kennt/],
+  "fr-CA": ["fr", "Enquêtes", "La santé au travail", "Enquête inconnue", /ne nomme aucune enquête que ce serveur connaisse/],
+  "it-IT": ["en", "Surveys", "Health at work", "No such survey", /names no survey that this server knows/],
+};
+
+// The page of open surveys, and that of a link which names none, on a phone: in the reader's language, and nothing wider
+// than the screen, though the second survey's title is one long word.
+export async function front() {
+  for (const [locale, [language, title, survey, unknownTitle, unknown]] of Object.entries(FRONT)) {
+    const { context, page, errors } = await open(mkdtempSync(join(tmpdir(), "page-")), { locale });
+    const check = async (name) => {
+      assert.equal(await page.title(), name);
+      assert.deepEqual(await page.getByRole("heading").allTextContents(), [name]);
+      assert.equal(await page.evaluate(() => document.documentElement.lang), language);
+      assert.deepEqual(await axe(page), [], `${name} ${locale}`);
+      for (const width of [390, 320]) {
+        await page.setViewportSize({ width, height: 844 });
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(wide <= width, `${name} ${locale}: ${wide} pixels wide of ${width}`);
+      }
+    };
+    const home = new URL("/", BASE).href;
+    assert.equal((await page.goto(home)).status(), 200);
+    await check(title);
+    assert.equal(await page.getByRole("link").count(), 2);
+    await page.getByRole("link", { name: survey }).click();
+    await heading(page, survey);
+    assert.equal(page.url(), BASE);
+    await page.goBack();
+    assert.equal(await page.title(), title);
+    assert.deepEqual(errors, [], `${locale}`);
+    for (const path of ["nowhere", "v1/lunch", "t/lunch", "t/" + "x".repeat(500)]) {
+      assert.equal((await page.goto(home + path)).status(), 404);
+      await check(unknownTitle);
+      await page.getByText(unknown).waitFor();
+    }
+    await context.close();
+  }
+}
+
+// The front page where no survey is open.
+export async function frontClosed() {
+  const { context, page } = await open(mkdtempSync(join(tmpdir(), "page-")));
+  await page.goto(new URL("/", BASE).href);
+  await page.getByText("No survey is open here now.").waitFor();
+  assert.equal(await page.getByRole("link").count(), 0);
+  await context.close();
+}
