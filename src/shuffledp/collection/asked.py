@@ -244,7 +244,7 @@ def _told(fields: Fields, kind: Kind, languages: frozenset[str]) -> dict[str, An
     """Read the fields that a question may have from version 2 on, none of which changes a byte of a report."""
     optional = fields.has("optional") and fields.flag("optional")
     if optional and kind == "number":
-        raise InvalidInput(f"{fields.what}: a number cannot be optional, for it has no answer that says so")
+        raise InvalidInput(f"{fields.what}: a number cannot be optional; a scale can be")
     random_order = read_order(fields)
     if random_order:
         check_order(kind, fields.what)

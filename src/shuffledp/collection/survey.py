@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
+from fractions import Fraction
 from typing import Any
 
 from shuffledp.collection.asked import (
@@ -436,8 +437,8 @@ def _made_optional(asked: dict[str, Any], no_answer: object, what: str) -> dict[
     """
     if asked["kind"] == "number":
         raise InvalidInput(
-            f"{what}: a number cannot be optional, for only the sum over all people is seen; ask for a scale, or for "
-            "ranges as choices"
+            f"{what}: a number cannot be optional, for only the sum over all people is seen, and in it silence looks "
+            f"like a number; ask for a scale, which errs no more: {_scale_for(asked['low'], asked['high'])}"
         )
     languages = asked["text"] if isinstance(asked["text"], dict) else {}
     known = no_answer if isinstance(no_answer, dict) else {}
@@ -449,6 +450,14 @@ def _made_optional(asked: dict[str, Any], no_answer: object, what: str) -> dict[
         )
     words = {name: known[name] for name in languages}
     return {key: [*asked[key], words] for key in _KINDS[asked["kind"]] if key != "values"} | {"optional": True}
+
+
+def _scale_for(low: float, high: float) -> str:
+    """Return the keys of a scale with five steps from low to high."""
+    low_end, high_end = Fraction(repr(low)), Fraction(repr(high))
+    values = [f"{float(low_end + (high_end - low_end) * step / 4):.15g}" for step in range(5)]
+    texts = ", ".join(f'"{value}"' for value in values)
+    return f"choices = [{texts}] and values = [{', '.join(values)}]"
 
 
 def _one_line(value: object) -> object:
