@@ -428,8 +428,8 @@ def run_remind(posted: Path, links: Path, letters: Path, language: str | None, t
     written_letters = letters_html(task, addresses, language, kind="reminder", template=letter)
     write_bytes(letters, written_letters.encode("utf-8"), private=True, fresh=True)
     console().print(
-        f"{counted(len(addresses), 'reminder')} for {plain(quoted(task.title))}, one for every code: whether a code is "
-        "used is known to the shuffler alone, so that nobody learns who has answered.",
+        f"{counted(len(addresses), 'reminder')} for {plain(quoted(task.title))}, one for every code, used or not: "
+        "nobody has to find out who has answered.",
         highlight=False,
     )
 
@@ -550,10 +550,14 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
     shown.print(worth)
     if len(draft.levels) > 1:
         _print_level_shifts(draft, costs)
-    for place in range(len(draft.levels)):
+    stated: set[str] = set()
+    for place, level in enumerate(draft.levels):
         (_, first), *others = what_is_promised(draft, place).sentences
-        read = [text for key, text in others if key in READ]
-        shown.print(plain(" ".join([first, *read])), highlight=False)
+        name = f"Level {quoted(next(iter(level.name.values())))}: "
+        promise = first.removeprefix(name)
+        said = f"{name}the same promise." if promise in stated else first
+        stated.add(promise)
+        shown.print(plain(" ".join([said, *(text for key, text in others if key in READ)])), highlight=False)
 
 
 def _print_level_shifts(draft: Draft, costs: tuple[Price, ...]) -> None:

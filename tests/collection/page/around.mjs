@@ -7,7 +7,7 @@ import { BASE, CODE, LINK, OTHER_CODE, PROFILE, answer, axe, heading, kept, open
 
 const STATES = [
   ["not-yet-open", "Not open yet", /opens 1 January 2030/],
-  ["closing", "This collection is closed", /as soon as it is published/],
+  ["closing", "This survey is closed", /as soon as it is published/],
   ["destroyed", "Destroyed unopened", /Too few people/],
   ["deleted", "No longer here", /its result is no longer shown here/],
 ];
@@ -26,7 +26,7 @@ export async function states() {
   await set({ state: { state: "released" }, release_named: "good" });
   await page.reload();
   await heading(page, "The result");
-  for (const text of ["1,000 people took part.", "about 31 %, between 27 and 35 %", "about 5 %, between 0 and 10 %"])
+  for (const text of ["People who took part: 1,000.", "about 31 %, between 27 and 35 %", "about 5 %, between 0 and 10 %"])
     await page.getByText(text).waitFor();
   await page.getByText("On average 36.81; between 35.38 and 38.24.").waitFor();
   await page.getByText("Every promise is kept.").waitFor();
@@ -47,7 +47,7 @@ export async function failures() {
   const { context, page } = await open(PROFILE);
   await set({ tampered: true });
   await page.goto(LINK);
-  await page.getByText("is not the collection that your link names").waitFor();
+  await page.getByText("is not the survey that your link names").waitFor();
   assert.equal(await page.getByRole("button", { name: "Answer" }).count(), 0);
   await set({ tampered: false });
   await context.setOffline(true);
@@ -55,7 +55,7 @@ export async function failures() {
   await context.setOffline(false);
   await dark.route("**/v1/**", (route) => route.abort());
   await dark.goto(LINK);
-  await heading(dark, "The collection could not be loaded");
+  await heading(dark, "The survey could not be loaded");
   await dark.unroute("**/v1/**");
   await dark.getByRole("button", { name: "Load again" }).click();
   await heading(dark, "Choose how private");
