@@ -11,11 +11,12 @@ import pytest
 
 from shuffledp.collection.answers import print_task, shown_order
 from shuffledp.collection.client import Client
+from shuffledp.collection.rehearsal import trial_of
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from tests.collection.tasks import bits, choice, parse, posted_second, second, several, table, words
-from tests.collection.test_optional import ASKED, CHOICE, drafted
+from tests.collection.tasks import IDENTITY, bits, choice, parse, posted_second, second, several, table, words
+from tests.collection.test_optional import ASKED, CHOICE, HEAD, drafted
 
 ORDER = '\norder = "random"'
 
@@ -124,3 +125,11 @@ def test_a_command_numbers_questions_by_their_places_whatever_the_order(capsys):
     assert len(found) > 1
     print_task(posted_second(choice(3)), "en")
     assert "The order is drawn" not in capsys.readouterr().out
+
+
+def test_a_preview_shows_the_order_that_people_will_get(tmp_path):
+    path = tmp_path / "survey.toml"
+    question = '[[questions]]\ntext = {en = "Stay?", de = "Bleiben?"}\n' + CHOICE + ORDER
+    path.write_text(HEAD % 'order = "random"' + question, encoding="utf-8")
+    draft = trial_of(path, IDENTITY).task.draft
+    assert (draft.random_order, draft.questions[0].random_order) == (True, True)
