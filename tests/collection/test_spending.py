@@ -14,7 +14,7 @@ from shuffledp.collection.promise import floor_of
 from shuffledp.collection.release_page import collection_checklist, release_document, release_object, release_page
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
-from shuffledp.ledger import Ledger, composed_epsilon
+from shuffledp.ledger import Ledger, Spending, composed_epsilon
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.report.checklist import QUESTIONS
 from shuffledp.report.wording import up
@@ -172,6 +172,13 @@ def test_groups_are_one_entry_with_the_cost_of_the_group_that_spends_most(tmp_pa
             together = composed_epsilon([cost.worst for cost in costs], delta)
             assert composed_epsilon([entry.spending.worst], delta) < 0.8 * together
         assert [level.epsilon0 for level in entry.spending.levels] == [0.5, 1.0]
+
+
+def test_groups_of_two_deltas_are_entered_at_the_larger_one():
+    one, two = Spending.stated([(1.0, 0.5)], 1e-6, 10), Spending.stated([(1.0, 0.4)], 1e-5, 20)
+    for parts in ((one, two), (two, one)):
+        found = Spending.apart(parts)
+        assert (found.epsilon, found.delta, found.n) == (0.5, 1e-5, 30)
 
 
 def test_a_group_that_is_in_the_ledger_costs_nothing_more(tmp_path):

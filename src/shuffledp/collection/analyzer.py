@@ -95,7 +95,7 @@ def enter_batches(
     Parameters
     ----------
     batches : sequence of Batch
-        The batches that are about to be opened, at least one, all of one delta.
+        The batches that are about to be opened, at least one.
     ledger, population, fixed_in_advance, title
         As for `shuffledp.release`.
     survey : str

@@ -432,10 +432,7 @@ def _enter(found: list[tuple[Group, AnalyzerKey, Batch]], entered: Entered) -> i
             check_openable(batch, key)
         except InvalidInput as error:
             raise InvalidInput(f"{group.first}: {error}") from None
-    drafts = [batch.task.draft for _, _, batch in found]
-    if len({draft.delta for draft in drafts}) > 1:
-        raise InvalidInput("these groups have different deltas, so they are not the groups of one survey")
-    survey = _survey_title(found[0][0].first, drafts[0])
+    survey = _survey_title(found[0][0].first, found[0][2].task.draft)
     return enter_batches([batch for *_, batch in found], **entered.arguments(), survey=survey)
 
 

@@ -120,7 +120,7 @@ class Spending:
         Parameters
         ----------
         parts : sequence of Spending
-            One for each group, at least one, all at one delta.
+            One for each group, at least one. The largest epsilon holds at the largest delta in every group.
         """
         levels: dict[tuple[float, float], list[StoredProfile]] = {}
         for level in (level for part in parts for level in part.levels):
@@ -129,7 +129,7 @@ class Spending:
         told = all(part.levels for part in parts) and len(kept) <= MOST_LEVELS
         return Spending(
             max(part.epsilon for part in parts),
-            parts[0].delta,
+            max(part.delta for part in parts),
             sum(part.n for part in parts),
             max(len(kept), max(part.levels_total for part in parts)),
             StoredProfile.largest([part.worst for part in parts]),
@@ -289,7 +289,7 @@ class Draft:
         Parameters
         ----------
         drafts : sequence of Draft
-            One for each group, at least one, all at one delta.
+            One for each group, at least one.
         question : str
             The question.
         """
