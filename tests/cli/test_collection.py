@@ -70,6 +70,15 @@ def ok(run: Run, *arguments: str) -> str:
     return found.out
 
 
+def test_a_promise_that_levels_share_is_said_once(survey, run):
+    apart = " ".join(ok(run, "task", "draft", "survey.toml", "--out", "apart").split())
+    assert (apart.count("surer of it"), apart.count("the same promise")) == (2, 0)
+    survey.write_text(SURVEY.replace("promise = 0.1", "promise = 0.5"), encoding="utf-8")
+    alike = " ".join(ok(run, "task", "draft", "survey.toml", "--out", "alike").split())
+    assert alike.count("surer of it") == 1
+    assert "Level “open”: the same promise. If “The works council” worked together with “The kitchen”" in alike
+
+
 def test_a_collection_by_hand(survey, run, tmp_path):
     told = json.loads(ok(run, "task", "draft", "survey.toml", "--out", "lunch", "--json"))
     assert ["in 45 of 100 cases" in "".join(level["sentences"]) for level in told["levels"]] == [True, False]
@@ -150,7 +159,7 @@ MISTAKES = [
     (
         "choices = ",
         "colour = 1\nchoices = ",
-        "question 'Which dish?': unknown key 'colour'; known are text, choices, explanation, optional, family",
+        "question 'Which dish?': unknown key 'colour'; known are text, choices, explanation, order, optional, family",
     ),
     ("planned = 540", "planed = 540", "level 'careful': the key 'planned' is missing"),
     (

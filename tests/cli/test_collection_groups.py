@@ -76,6 +76,18 @@ def answer_all(folder: Path, store: Store, codes: Path) -> None:
         hold(store, [open_reports(sealed, task, Opener(key))])
 
 
+def one_entry_in_a_ledger(run: Run) -> None:
+    """The folder `handed` is entered once, as one release to two groups."""
+    ok(run, "ledger", "town.ledger", "--new")
+    entered = ("open", "handed", "--key", "lunch.keys", "--ledger", "town.ledger")
+    assert "one entry for all groups, with the cost of the group in which answering costs most" in ok(run, *entered)
+    assert "Entered before in the ledger" in ok(run, *entered)
+    (entry,) = json.loads(ok(run, "ledger", "town.ledger", "--json"))["entries"]
+    assert (entry["question"], entry["n"]) == ("collection Lunch, by group", 100)
+    assert "name one with --ledger" in refused(run, *entered[:4], "--population", "town")
+    assert "--margins weights the table of one batch" in refused(run, *entered, "--margins", "m.csv")
+
+
 def test_a_survey_of_groups_from_draft_to_comparison(survey, run, tmp_path):
     told = json.loads(ok(run, "task", "draft", "survey.toml", "--out", "told", "--json"))
     assert [(each["name"]["en"], each["people"]) for each in told["groups"]][2] == (told["smallest"], 8) == ("Hall", 8)
@@ -98,7 +110,8 @@ def test_a_survey_of_groups_from_draft_to_comparison(survey, run, tmp_path):
     assert len({task.id for task in tasks}) == 3
     assert all(f"https://example.org/t/{task.id}" in links for task in tasks)
     assert [task.draft.title["en"] for task in tasks] == ["Lunch: Kitchen", "Lunch: Büro & Lager", "Lunch: Hall"]
-    assert "Hall: 8 codes" in ok(run, "task", "codes", "lunch", "--links", "codes.csv", "--letters", "letters.html")
+    invited = ok(run, "task", "codes", "lunch", "--links", "codes.csv", "--letters", "letters.html")
+    assert "8 codes for “Lunch: Hall”: each lets one person answer once." in invited
     assert (tmp_path / "letters-03-hall.html").read_text(encoding="utf-8").count("<svg") == 8
     store = Store(tmp_path / "shuffledp.db")
     answer_all(tmp_path / "lunch", store, tmp_path / "codes.csv")
@@ -126,6 +139,7 @@ def test_a_survey_of_groups_from_draft_to_comparison(survey, run, tmp_path):
     page = (tmp_path / "lunch.html").read_text(encoding="utf-8")
     assert "<h1>Lunch</h1>" in page
     assert "100 people in 2 groups answered" in page
+    one_entry_in_a_ledger(run)
     assert sorted(path.name for path in (tmp_path / "handed").glob("*.release")) == [f"{f}.release" for f in files[:2]]
     assert ok(run, "task", "publish", "handed").count("published: ") == 2
     assert "verified" in ok(run, "task", "verify", "lunch/01-kitchen.task", "handed/01-kitchen.release", "--json")

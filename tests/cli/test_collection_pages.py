@@ -56,7 +56,7 @@ class Walk:
             words = [self.link if word == "LINK" else word for word in words] + ["--state", "answers.json"]
         if words[:2] == ["task", "close"]:
             self.others()
-        words = [self.batch if word == "outbox/ID.batch" else word for word in words if word != "--watch"]
+        words = [self.batch if word == "outbox/lunch-ID.batch" else word for word in words if word != "--watch"]
         done = self.run(*words)
         assert (done.status, done.err) == (0, ""), (command, done.err)
         if words[:2] == ["task", "close"]:

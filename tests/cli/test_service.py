@@ -83,7 +83,7 @@ def test_status_says_who_has_answered_and_what_it_is_worth(run, shuffler):
 def test_closing_hands_over_the_batch_and_empties_the_store(run, shuffler, tmp_path):
     done = run("task", "close")
     assert done.status == 0, done.err
-    path = tmp_path / "outbox" / f"{TASK.id}.batch"
+    path = tmp_path / "outbox" / f"{TASK.file_name}.batch"
     assert done.out.splitlines() == [
         str(path),
         "“Lunch [red]” is handed over with this file. “The kitchen” opens it with: "
@@ -123,7 +123,7 @@ def test_after_a_kill_past_the_commit_the_batch_that_lies_there_is_named(run, sh
     assert run("task", "close").status == 130
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
-    path = tmp_path / "outbox" / f"{TASK.id}.batch"
+    path = tmp_path / "outbox" / f"{TASK.file_name}.batch"
     assert str(path) in run("task", "close").error
     assert run("task", "close", "lunch.task").out.splitlines()[0] == str(path), "named, the task is deleted to the end"
     path.unlink()
@@ -131,7 +131,7 @@ def test_after_a_kill_past_the_commit_the_batch_that_lies_there_is_named(run, sh
 
 
 def test_after_a_kill_past_the_commit_destroying_again_removes_the_files(run, shuffler, tmp_path, monkeypatch):
-    path = tmp_path / "outbox" / f"{TASK.id}.batch"
+    path = tmp_path / "outbox" / f"{TASK.file_name}.batch"
     assert run("task", "close").status == 0
 
     def killed(*_: object) -> None:

@@ -59,10 +59,37 @@ def counts_in(store: Store) -> tuple[int, ...]:
         return tuple(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("report", "dummy", "code"))
 
 
+def test_a_title_without_plain_letters_leaves_the_id():
+    for title, name in (("昼食", ""), ("../../Käse & Brot", "kase-brot-"), ("-" * 50, ""), ("x" * 50, "x" * 40 + "-")):
+        task = task_of(title={"en": title})
+        assert task.file_name == f"{name}{task.id}"
+
+
+def test_a_batch_that_0_2_0_has_written_is_the_batch(tmp_path, monkeypatch):
+    """It was named by the id alone; the process died before the reports were deleted, and was then updated."""
+    store, _ = filled(tmp_path)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("shuffledp.collection.closing._delete", killed)
+        with pytest.raises(KeyboardInterrupt):
+            close_task(store, TASK.digest, clock=Time())
+    old = batch_path(store, TASK).rename(store.outbox / f"{TASK.id}.batch")
+    before = old.read_bytes()
+    assert close_task(store, TASK.digest, clock=Time()) == batch_path(store, TASK) == old
+    assert old.read_bytes() == before
+    assert [path.name for path in store.outbox.glob("*.batch")] == [old.name]
+    destroy_task(store, TASK.digest, clock=Time())
+    assert not list(store.outbox.glob("*.batch"))
+    store.close()
+
+
 def test_the_batch_holds_all_reports_and_all_dummies_and_the_store_nothing(tmp_path):
     store, sent = filled(tmp_path)
     path = close_task(store, TASK.digest, clock=Time())
-    assert path == tmp_path / "outbox" / f"{TASK.id}.batch"
+    assert path == tmp_path / "outbox" / f"lunch-{TASK.id}.batch"
     manifest, columns, people = Batch.parse(path.read_bytes()).manifest, rows_of(path), inners_of(sent)
     assert manifest.counts == (3, 2, 2)
     assert manifest.refusals == {"unreadable": 1, "unfit": 0, "code": 1}
@@ -232,7 +259,7 @@ def die_at(folder, line: int) -> bool:
 
 def dummies_seen(folder, people: list[set[bytes]]) -> tuple[frozenset[bytes], ...] | None:
     """The dummies that anybody could see now: rows of a readable batch that no person sent."""
-    path = folder / "outbox" / f"{TASK.id}.batch"
+    path = folder / "outbox" / f"{TASK.file_name}.batch"
     if not path.exists():
         return None
     return tuple(frozenset(set(column) - sent) for column, sent in zip(rows_of(path), people, strict=True))
@@ -265,7 +292,7 @@ def run_deaths(folder, lines: list[int]) -> int:
             assert len(column) == len(set(column)), "nothing is counted twice"
         assert counts_in(store) == (0, 0, 0)
         assert store.key(TASK.digest) is None
-        assert sorted(file.name for file in path.parent.iterdir()) == [".lock", path.name, f"{TASK.id}.ended"]
+        assert {file.name for file in path.parent.iterdir()} == {".lock", path.name, f"{TASK.id}.ended"}
         store.close()
     return deaths
 
@@ -284,12 +311,13 @@ def test_destroying_leaves_nothing_but_the_task(tmp_path):
     store, _ = filled(tmp_path)
     path = close_task(store, TASK.digest, clock=Time())
     store.publish(TASK.digest, b"a release")
-    opened_there = [path.with_suffix(".release"), path.with_name(f".{TASK.id}.release.x.part")]
+    names = (f".{TASK.id}.release.x.part", f".{TASK.file_name}.release.x.part", f"{TASK.id}.release")
+    opened_there = [path.with_suffix(".release"), *map(path.with_name, names)]
     other = path.with_name("another.release")
     for file in (*opened_there, other):
         file.write_bytes(b"a release")
     destroy_task(store, TASK.digest, clock=Time())
-    assert [file.exists() for file in (*opened_there, other)] == [False, False, True]
+    assert [file.name for file in (*opened_there, other) if file.exists()] == [other.name]
     row = store.task(TASK.digest)
     assert row is not None
     assert (row.state, row.reason, store.release(TASK.digest)) == ("destroyed", "destroyed by the operator", None)

@@ -54,7 +54,7 @@ def test_a_task_closes_when_it_is_time_and_the_log_says_so(tmp_path, caplog):
         keeper.look()
         assert ended[-1] == TASK.digest
         assert [record.getMessage() for record in caplog.records] == [
-            f"task {TASK.id} has closed by itself: its batch is in the outbox"
+            f"task 'Lunch' ({TASK.id}) has closed by itself: its batch is in the outbox"
         ]
 
 

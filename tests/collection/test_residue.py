@@ -112,7 +112,7 @@ def test_what_is_deleted_is_gone_from_the_files(tmp_path, filled, how):
     assert traces(task, reports, bytes_of(tmp_path), codes) == N, "else this test could not find a trace"
     how(store, task.digest, clock=Time())
     assert Tidying(store).step()
-    batch = tmp_path / "outbox" / f"{task.id}.batch"
+    batch = tmp_path / "outbox" / f"{task.file_name}.batch"
     assert batch.exists() == (how is close_task)
     inside = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
     assert traces(task, reports, inside, codes) == 0
@@ -144,7 +144,7 @@ def test_a_reader_delays_the_deletion_and_that_is_noticed(tmp_path, filled):
     tidying = Tidying(store)
     for _ in range(3):
         assert not tidying.step(), "SQLite raises nothing here; only the pragma's first column tells"
-    (tmp_path / "outbox" / f"{task.id}.batch").unlink()
+    (tmp_path / "outbox" / f"{task.file_name}.batch").unlink()
     assert traces(task, reports, bytes_of(tmp_path), codes) > 0
     reader.execute("COMMIT")
     assert tidying.step()

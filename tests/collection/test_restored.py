@@ -57,14 +57,16 @@ def files_in(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix not in ("", ".db")}
 
 
-@pytest.mark.parametrize("left", ["both", "ended", "outbox", "batch"])
+@pytest.mark.parametrize("left", ["both", "ended", "outbox", "batch", "batch of 0.2.0"])
 def test_a_store_put_back_after_closing_is_not_closed_again(copied, left):
     """0.2.0 signed a second batch with fresh dummies: the rows in both were exactly the people's."""
     folder, copy = copied
     path = closed(folder)
     first, second = marks_of(folder / "store.db", TASK.id)
     assert first.read_text() == second.read_text() == "closed 2030-03-17\n"
-    handed_over = path.rename(folder.parent / path.name) if left != "batch" else path
+    if left == "batch of 0.2.0":  # which named it by the id alone
+        path = path.rename(path.with_name(f"{TASK.id}.batch"))
+    handed_over = path if left.startswith("batch") else path.rename(folder.parent / path.name)
     for mark, name in ((first, "ended"), (second, "outbox")):
         if left not in ("both", name):
             mark.unlink()

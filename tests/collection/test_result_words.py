@@ -27,7 +27,7 @@ def test_a_survey_in_three_languages_has_its_result_in_three(opened):
     assert [language for language, _ in found] == ["en", "de", "fr"]
     for language, text in found:
         assert TITLE[language] in text
-    assert "Teilgenommen haben 300 Menschen. Jedes Versprechen ist gehalten." in found[1][1]
+    assert "Teilgenommen haben: 300. Jedes Versprechen ist gehalten." in found[1][1]
     assert "Haben Sie in den letzten sieben Tagen eine Zigarette geraucht?" in found[1][1]
     share = 100 * float(opened.releases[0].estimate[1])
     assert re.search(rf"Nein: etwa {share:.0f} %, zwischen \d+ und \d+ %", found[1][1])

@@ -8,12 +8,13 @@ import pytest
 from shuffledp.accounting import LocalProfile, compose
 from shuffledp.cli.ledger import read_guarantees
 from shuffledp.collection import analyzer
-from shuffledp.collection.analyzer import batch_draft, open_batch
+from shuffledp.collection.analyzer import batch_draft, enter_batches, open_batch
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.promise import floor_of
 from shuffledp.collection.release_page import collection_checklist, release_document, release_object, release_page
+from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
-from shuffledp.ledger import Ledger, composed_epsilon
+from shuffledp.ledger import Ledger, Spending, composed_epsilon
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.report.checklist import QUESTIONS
 from shuffledp.report.wording import up
@@ -144,6 +145,75 @@ def test_a_limit_without_room_leaves_the_batch_closed(tmp_path, monkeypatch):
         ledger.set_limit(0.01, 1e-6)
         with pytest.raises(InvalidInput, match="the batch stays closed"):
             open_batch(data, analyzer_key(task), ledger=ledger)
+        assert ledger.entries() == []
+
+
+def in_groups() -> tuple[list[PostedTask], list[Batch]]:
+    """Three groups of a survey, the second of which costs its people most, for it has the fewest dummies."""
+    tasks = [posted(choice(5, count), choice(2, 100), levels=TWO) for count in (172, 100, 200)]
+    found: list[Batch] = []
+    for place, task in enumerate(tasks):
+        answers = people(np.random.default_rng(place), (60, 40), 5, 2)
+        found.append(Batch.parse(batch_of(task, *reports_of_people(task, answers, simulation_random(place)))))
+    return tasks, found
+
+
+def test_groups_are_one_entry_with_the_cost_of_the_group_that_spends_most(tmp_path):
+    _, batches = in_groups()
+    costs = [batch_draft(batch).spending for batch in batches]
+    assert costs[1].epsilon > 1.05 * max(costs[0].epsilon, costs[2].epsilon)
+    with Ledger(tmp_path / "p.ledger", make=True) as ledger:
+        assert enter_batches(batches, ledger, "town", survey="Lunch") == 3
+        (entry,) = ledger.entries()
+        assert (entry.question, entry.population, entry.spending.n) == ("collection Lunch, by group", "town", 300)
+        assert entry.spending.epsilon == costs[1].epsilon
+        for delta in (1e-6, 1e-4):  # whoever composes it with other releases finds the largest curve, too
+            assert entry.spending.worst.epsilon(delta).upper >= max(c.worst.epsilon(delta).upper for c in costs)
+            together = composed_epsilon([cost.worst for cost in costs], delta)
+            assert composed_epsilon([entry.spending.worst], delta) < 0.8 * together
+        assert [level.epsilon0 for level in entry.spending.levels] == [0.5, 1.0]
+
+
+def test_groups_of_two_deltas_are_entered_at_the_larger_one():
+    one, two = Spending.stated([(1.0, 0.5)], 1e-6, 10), Spending.stated([(1.0, 0.4)], 1e-5, 20)
+    for parts in ((one, two), (two, one)):
+        found = Spending.apart(parts)
+        assert (found.epsilon, found.delta, found.n) == (0.5, 1e-5, 30)
+
+
+def test_a_group_that_is_in_the_ledger_costs_nothing_more(tmp_path):
+    tasks, batches = in_groups()
+    with Ledger(tmp_path / "p.ledger", make=True) as ledger:
+        assert enter_batches(batches[:2], ledger, survey="Lunch") == 2
+        assert enter_batches(batches[:2], ledger, survey="Lunch") == 0
+        assert open_batch(batches[1], analyzer_key(tasks[1]), ledger=ledger).entered is False
+        assert enter_batches(batches, ledger, survey="Lunch") == 1
+        assert enter_batches(batches, ledger, survey="Lunch") == 0
+        first, second = ledger.entries()
+        assert (first.spending.n, second.spending.n) == (200, 100)
+        assert second.spending.epsilon == batch_draft(batches[2]).spending.epsilon
+
+
+def test_another_batch_of_one_group_is_refused_by_itself_and_among_the_groups(tmp_path):
+    tasks, batches = in_groups()
+    answers = reports_of_people(tasks[1], people(np.random.default_rng(1), (60, 40), 5, 2), simulation_random(1))
+    again = Batch.parse(batch_of(tasks[1], *answers))
+    with Ledger(tmp_path / "p.ledger", make=True) as ledger:
+        enter_batches(batches, ledger, survey="Lunch")
+        for late in ([again], [batches[0], again, batches[2]]):
+            with pytest.raises(InvalidInput, match="another batch of this collection"):
+                enter_batches(late, ledger, survey="Lunch")
+        with pytest.raises(InvalidInput, match="repeat those names"):
+            enter_batches(batches[1:2], ledger, "village")
+        assert len(ledger.entries()) == 1
+
+
+def test_a_limit_without_room_keeps_all_groups_closed(tmp_path):
+    _, batches = in_groups()
+    with Ledger(tmp_path / "p.ledger", make=True) as ledger:
+        ledger.set_limit(0.01, 1e-6)
+        with pytest.raises(InvalidInput, match="the batch stays closed"):
+            enter_batches(batches, ledger, survey="Lunch")
         assert ledger.entries() == []
 
 

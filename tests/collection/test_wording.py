@@ -150,10 +150,11 @@ CLAUSES = {  # what rule 2 to 4 of the wording demand, word for word; 0 is who s
         "en": "Level “careful”: your number is 1. Your answer makes whoever sees the result at most 2.72 times surer "
         "of it, give or take a chance of 1 in 1 000 000. This holds if {0}, who shuffles, is honest",
         "de": "Stufe „careful“: Ihre Zahl ist 1. Ihre Antwort macht alle, die das Ergebnis sehen, höchstens 2,72-mal "
-        "so sicher, welche sie ist, bis auf eine Wahrscheinlichkeit von 1 zu 1 000 000. Das gilt, wenn {0} "
+        "so sicher, wie sie lautet, bis auf eine Wahrscheinlichkeit von 1 zu 1 000 000. Das gilt, wenn {0} "
         "ehrlich mischt",
-        "fr": "Niveau « careful » : votre nombre est 1. Votre réponse rend qui voit le résultat au plus 2,72 fois plus "
-        "sûr de ce qu’elle est, à une probabilité de 1 sur 1 000 000 près. Cela vaut si {0} mélange honnêtement",
+        "fr": "Niveau « careful » : votre nombre est 1. Votre réponse rend quiconque voit le résultat au plus "
+        "2,72 fois plus sûr de ce que vous avez répondu, à une probabilité de 1 sur 1 000 000 près. Cela vaut si {0} "
+        "mélange honnêtement",
     },
     "together": {
         "en": "If {0} and {1} work together, or if {0} breaks the rules, your number is {3}.",

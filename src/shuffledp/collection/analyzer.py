@@ -75,49 +75,58 @@ def batch_draft(batch: Batch) -> Draft:
     taken = "" if task.has_codes else f" reports{TAKEN_AS_PEOPLE}"
     words = f"{len(asked.questions)} questions, n = {manifest.n}{taken}, {len(levels)} levels, {held}"
     title = next(iter(asked.title.values()))
-    return Draft(f"collection {title}", task.digest.hex(), words, spent, hashlib.sha256(manifest.data).hexdigest())
+    digest = task.digest.hex()
+    reports = ((digest, hashlib.sha256(manifest.data).hexdigest()),)
+    return Draft(f"collection {title}", digest, words, spent, reports)
 
 
-def enter_batch(
-    batch: Batch,
+def enter_batches(
+    batches: Sequence[Batch],
     ledger: Ledger | str | Path | None,
-    population: str,
-    fixed_in_advance: str | None,
-    title: str,
-) -> bool | None:
-    """Enter a batch in a ledger, unless this very batch is already entered.
+    population: str = EVERYBODY,
+    fixed_in_advance: str | None = None,
+    title: str = "",
+    survey: str = "",
+) -> int | None:
+    """Enter batches of disjoint groups in a ledger as one release, without those that are already entered.
+
+    Nobody is in two groups, so nobody spends more than the group in which answering costs most: that is entered, once.
 
     Parameters
     ----------
-    batch : Batch
-        The batch that is about to be opened.
+    batches : sequence of Batch
+        The batches that are about to be opened, at least one.
     ledger, population, fixed_in_advance, title
         As for `shuffledp.release`.
+    survey : str
+        Title of the survey whose groups they are; without effect on one batch.
 
     Returns
     -------
-    bool or None
-        Whether it was entered now; False if it was entered before; None without a ledger.
+    int or None
+        Number of batches entered now; None without a ledger.
 
     Raises
     ------
     InvalidInput
-        If the limit has no room, another batch of the same task is entered, or this one under other names.
+        If the limit has no room, another batch of one of the tasks is entered, or these under other names.
     """
     entering = Entering.into(ledger, population, fixed_in_advance, title)
     if entering is None:
         return None
-    draft = batch_draft(batch)
     try:
-        if draft.is_in(entering.ledger.entries(), entering.use):
-            return False
+        entries = entering.ledger.entries()
+        drafts = [draft for draft in map(batch_draft, batches) if not draft.is_in(entries, entering.use)]
+        if not drafts:
+            return 0
+        draft = Draft.apart(drafts, f"collection {survey}, by group") if len(drafts) > 1 else drafts[0]
         refused = entering.ledger.refusal([draft], entering.use)
         if refused is not None:
             raise InvalidInput(
                 f"{refused}; the batch stays closed: what its people were promised cannot be made smaller now, so "
                 "draft the next collection with smaller promises or fewer questions"
             )
-        return entering.ledger.enter([draft], entering.use) > 0
+        return len(drafts) if entering.ledger.enter([draft], entering.use) else 0
     finally:
         if not isinstance(ledger, Ledger):
             entering.ledger.close()
@@ -238,13 +247,11 @@ def open_batch(
     """
     opened = batch if isinstance(batch, Batch) else Batch.parse(batch)
     draft, manifest = opened.task.draft, opened.manifest
-    key.check_task(opened.task)
-    if manifest.n == 0:
-        raise InvalidInput("nobody answered: the batch holds dummies alone")
+    check_openable(opened, key)
     if margins is not None:
         fit_margins(draft, margins)
         margins.check_people(manifest.n)
-    entered = enter_batch(opened, ledger, population, fixed_in_advance, title)
+    entered = enter_batches([opened], ledger, population, fixed_in_advance, title)
     floors = tuple(
         max(certified, published(told, level.promise))
         for certified, told, level in zip(floor_of(draft), manifest.floor, draft.levels, strict=True)
@@ -252,7 +259,14 @@ def open_batch(
     crowd = crowd_of(draft, manifest.counts)
     found = [_question(opened, key, place, processes, margins) for place in range(len(draft.questions))]
     releases, junk, more, weighted = zip(*found, strict=True)
-    return Opened(opened, releases, junk, floors, crowd, more, weighted, entered)
+    return Opened(opened, releases, junk, floors, crowd, more, weighted, None if entered is None else entered > 0)
+
+
+def check_openable(batch: Batch, key: AnalyzerKey) -> None:
+    """Refuse a batch whose task is not the key's, or that nobody answered, before anything is entered or opened."""
+    key.check_task(batch.task)
+    if batch.manifest.n == 0:
+        raise InvalidInput("nobody answered: the batch holds dummies alone")
 
 
 def _question(

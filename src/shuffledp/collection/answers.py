@@ -30,6 +30,7 @@ from shuffledp.collection.promise import LANGUAGES, crowd_tells, in_language, qu
 from shuffledp.collection.release import LONGEST_SIGNED
 from shuffledp.collection.task import LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput
+from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, distance, probability, up
 from shuffledp.shell.output import COMMAND_LINE, Entered, console, outputs, will_change, working
@@ -65,7 +66,7 @@ def run_show(link_text: str, language: str, person: str, state: Path | None, *, 
     if as_json:
         print(dumps(_shown_object(task, floors, device, language)))
         return
-    _print_task(task, language)
+    print_task(task, language)
     if notice is not None:
         console().print(f"Its end was moved: it is open to {write_time(notice.closes)}.", highlight=False)
     _print_spent(task, device)
@@ -116,7 +117,7 @@ def run_answer(
     if as_json:
         print(dumps({"held": True, "id": task.id, "ledger": device.spent(task.draft.organizer)}))
     else:
-        console().print("The shuffler holds your answer.", highlight=False)
+        console().print(escape(f"The shuffler holds your answer to {quoted(task.title)}."), highlight=False)
 
 
 def run_open(
@@ -136,6 +137,8 @@ def run_open(
     if batch.is_dir():
         from shuffledp.collection.group_commands import run_open_groups
 
+        if margins is not None:
+            raise InvalidInput("--margins weights the table of one batch: open each group's batch by itself with it")
         run_open_groups(batch, key, out, report, entered, as_json=as_json)
         return
     from shuffledp.collection.analyzer import open_batch  # with its estimates and pages, which no participant loads
@@ -229,7 +232,8 @@ def _shown_object(task: PostedTask, floors: tuple[float, ...], device: Device, l
     }
 
 
-def _print_task(task: PostedTask, language: str) -> None:
+def print_task(task: PostedTask, language: str) -> None:
+    """Print a task in words: who asks what, and what each level promises."""
     draft, shown = task.draft, console()
 
     def theirs(text: str) -> str:
@@ -245,19 +249,49 @@ def _print_task(task: PostedTask, language: str) -> None:
     )
     if draft.introduction:
         shown.print(escape(theirs(in_language(draft.introduction, language))), highlight=False)
-    for place, question in enumerate(draft.questions, start=1):
+    questions, answers = shown_order(draft, secure_random())
+    for place in questions:
+        question = draft.questions[place]
         if question.kind != "number":
-            said = _HOW.get(question.kind, "") + ", ".join(
-                theirs(in_language(choice, language)) for choice in question.choices
-            )
+            choices = (question.choices[i] for i in answers[place])
+            said = _HOW.get(question.kind, "") + ", ".join(theirs(in_language(choice, language)) for choice in choices)
         else:
             said = f"a number from {question.low:g} to {question.high:g} in steps of {question.step:g}"
-        shown.print(escape(f"{place}. {theirs(in_language(question.text, language))} ({said})"), highlight=False)
+        shown.print(escape(f"{place + 1}. {theirs(in_language(question.text, language))} ({said})"), highlight=False)
         if question.explanation:
             shown.print(escape(f"   {theirs(in_language(question.explanation, language))}"), highlight=False)
+    if draft.random_order:
+        shown.print("The order is drawn each time they are shown; --answer goes by their numbers.", highlight=False)
     for place in range(len(draft.levels)):
         shown.print()
         shown.print(escape(what_is_promised(draft, place, language).text), highlight=False)
+
+
+def shown_order(draft: Draft, random: Randomness) -> tuple[list[int], list[list[int]]]:
+    """Return the order in which a survey is shown: the places of its questions, and of each question's answers.
+
+    Parameters
+    ----------
+    draft : Draft
+        The draft. Where it does not ask for a random order, places ascend.
+    random : Randomness
+        Source of the order, which is neither kept nor sent.
+    """
+
+    def places(count: int, drawn: bool, fixed: int = 0) -> list[int]:
+        """Return the places of so many texts, of which the last ``fixed`` stay last."""
+        free = count - fixed
+        return [*(random.permutation(free).tolist() if drawn else range(free)), *range(free, count)]
+
+    answers: list[list[int]] = []
+    for question in draft.questions:
+        drawn, none = question.random_order, int(question.optional)
+        if question.kind == "table":
+            rows, columns = (places(len(texts), drawn, none) for texts in (question.rows, question.columns))
+            answers.append([row * len(question.columns) + column for row in rows for column in columns])
+        else:
+            answers.append(places(len(question.choices), drawn, none if question.choices else 0))
+    return places(len(draft.questions), draft.random_order), answers
 
 
 def _print_spent(task: PostedTask, device: Device) -> None:
@@ -281,6 +315,7 @@ def _print_opened(opened: Opened) -> None:
     from shuffledp.report.answer import cells, view_of
 
     draft, manifest, shown = opened.batch.task.draft, opened.batch.manifest, console()
+    shown.print(f"[bold]{escape(quoted(opened.batch.task.title))}[/]", highlight=False)
     asked = zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
     for place, (question, release, junk, more, weighted) in enumerate(asked):
         title, shares = escape(next(iter(question.text.values()))), question.kind != "number"

@@ -93,6 +93,8 @@ class Question:
         every other answer, so a report does not show whether the question was answered.
     explanation : Text or None
         A text below the question.
+    random_order : bool
+        Whether the answers are shown in an order that is drawn for each person; what is sent does not depend on it.
     """
 
     text: Text
@@ -108,6 +110,7 @@ class Question:
     columns: tuple[Text, ...] = ()
     optional: bool = False
     explanation: Text | None = None
+    random_order: bool = False
 
     @property
     def answers(self) -> int:
@@ -241,11 +244,39 @@ def _told(fields: Fields, kind: Kind, languages: frozenset[str]) -> dict[str, An
     """Read the fields that a question may have from version 2 on, none of which changes a byte of a report."""
     optional = fields.has("optional") and fields.flag("optional")
     if optional and kind == "number":
-        raise InvalidInput(f"{fields.what}: a number cannot be optional, for it has no answer that says so")
+        raise InvalidInput(f"{fields.what}: a number cannot be optional; a scale can be")
+    random_order = read_order(fields)
+    if random_order:
+        check_order(kind, fields.what)
     return {
         "optional": optional,
         "explanation": fields.text("explanation", languages) if fields.has("explanation") else None,
+        "random_order": random_order,
     }
+
+
+def read_order(fields: Fields) -> bool:
+    """Return whether ``order`` says that questions or answers are shown in an order drawn for each person."""
+    if not fields.has("order"):
+        return False
+    value = fields.take("order")
+    if value != "random":
+        fields.refuse("order", value, '"random", or be left out: then all stand in the order of the file')
+    return True
+
+
+_STAY = {
+    "scale": "the steps of a scale stay in their order",
+    "number": "a number has no answers to be put in an order",
+    "list": "words stand in a menu, in which people look them up",
+}
+"""Why the answers of these kinds are never shown in a random order."""
+
+
+def check_order(kind: str, what: str) -> None:
+    """Refuse a kind of question whose answers are never shown in a random order."""
+    if kind in _STAY:
+        raise InvalidInput(f"{what}: {_STAY[kind]}; leave order out")
 
 
 _KINDS: Mapping[int, tuple[Kind, ...]] = {1: ("choice", "number"), 2: get_args(Kind)}

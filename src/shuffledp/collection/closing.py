@@ -42,6 +42,7 @@ from shuffledp.collection.store import (
     TaskRow,
     Tidying,
     Watch,
+    batches_of,
     due,
     is_trusted,
     set_marks,
@@ -93,7 +94,7 @@ def close_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> Pat
         elif row.state == "released":
             return path
         elif row.state != "closing":
-            raise InvalidInput(f"task {posted.id} is {row.state}; it has no batch any more")
+            raise InvalidInput(f"task {posted.called} is {row.state}; it has no batch any more")
         whole = _is_whole(store, path, posted)
         _mark(store, task, "closed", clock)
         if not whole:
@@ -152,8 +153,8 @@ def finish_removals(store: Store, *, clock: Clock = system_clock) -> None:
 
 
 def batch_path(store: Store, posted: PostedTask) -> Path:
-    """Return the path of the batch of a task."""
-    return store.outbox / f"{posted.id}.batch"
+    """Return the path of the batch of a task: the one that is there, or else one that bears the task's title."""
+    return next(iter(batches_of(store.outbox, posted.id)), store.outbox / f"{posted.file_name}.batch")
 
 
 @contextlib.contextmanager
@@ -192,7 +193,7 @@ def _take_no_more(store: Store, posted: PostedTask, clock: Clock) -> None:
         sql = "SELECT question, count(*) FROM dummy WHERE task = ? GROUP BY question"
         stored = dict(db.execute(sql, (posted.digest,)).fetchall())
         if any(stored.get(place, 0) != count for place, count in wanted.items()):  # without them no promise holds
-            raise InvalidInput(f"the store holds other dummies than task {posted.id} asks for; close it again")
+            raise InvalidInput(f"the store holds other dummies than task {posted.called} asks for; close it again")
         sql = "UPDATE task SET state = 'closing', since = ? WHERE id = ? AND state = 'open'"
         db.execute(sql, (clock(), posted.digest))
 
@@ -252,7 +253,8 @@ def _end(
         if row.state not in only_from:
             if row.state in GONE:  # perhaps the process died before its files were removed
                 _remove_files(store, task)
-            raise InvalidInput(f"task {to_base64(task)} is {row.state}; there is nothing left to delete")
+            called = PostedTask.parse(row.posted).called
+            raise InvalidInput(f"task {called} is {row.state}; there is nothing left to delete")
         _delete(store, task, state, reason, clock)
         _mark(store, task, state, clock)
         _remove_files(store, task)
@@ -316,9 +318,9 @@ def _put_back(store: Store, posted: PostedTask, path: Path) -> str:
         found = f"the batch holds {batch.manifest.n} people, the store {store.held(posted.digest)}, of whom it lacks "
         found += f"{_lacking(store, batch)}"
     return (
-        f"task {posted.id} has ended before, {found}: this store was put back from a copy. A second batch would tell "
-        "people from dummies, so nothing is written and nothing deleted; keep the first batch elsewhere, then use: "
-        f"shuffledp task destroy {posted.id}"
+        f"task {posted.called} has ended before, {found}: this store was put back from a copy. A second batch would "
+        "tell people from dummies, so nothing is written and nothing deleted; keep the first batch elsewhere, then "
+        f"use: shuffledp task destroy {posted.id}"
     )
 
 
@@ -334,7 +336,7 @@ def _chance(store: Store, posted: PostedTask, *use: bytes) -> Randomness:
     """Return the randomness for one use, which is the same after the store was put back to a state before closing."""
     key = store.key(posted.digest, "open", "closing")
     if key is None:
-        raise InvalidInput(f"the store {store.path} has lost the key of task {posted.id}; it cannot be closed")
+        raise InvalidInput(f"the store {store.path} has lost the key of task {posted.called}; it cannot be closed")
     return chance_of(store.identity(), posted, key, *use)
 
 
@@ -344,7 +346,7 @@ def _remove_files(store: Store, task: bytes) -> None:
     A release that `shuffledp open` put beside the batch is removed too.
     """
     name = to_base64(task)
-    for file in [*store.outbox.glob(f"{name}.*"), *store.outbox.glob(f".{name}.*")]:
+    for file in store.outbox.glob(f"*{name}.*"):
         if file.suffix != SUFFIX:
             file.unlink(missing_ok=True)
     sync_folder(store.outbox)
@@ -486,7 +488,7 @@ class Keeper:
             try:
                 self._look_at(row, now)
             except Exception as error:  # for instance a full disk: it is tried again at the next look
-                _log.error("task %s waits: %s", to_base64(row.digest), place_of(error))
+                _log.error("task %s waits: %s", self._called(row), place_of(error))
         if self._tidying.is_due:
             self._tidying.step()
 
@@ -506,19 +508,24 @@ class Keeper:
                 _log.error("the store cannot be read: %s", place_of(error))
             self._stop.wait(self._period)
 
+    def _called(self, row: TaskRow) -> str:
+        """Return how the log calls a task: by its name alone where it could not be read."""
+        known = self._tasks.get(row.digest)
+        return to_base64(row.digest) if known is None else known.called
+
     def _look_at(self, row: TaskRow, now: int) -> None:
         if row.state in GONE:
             return
+        if row.digest not in self._tasks:
+            self._tasks[row.digest] = PostedTask.parse(row.posted)
         if row.state == "restored":
             if row.digest not in self._warned:
                 self._warned.add(row.digest)
-                _log.warning("the store was put back from a copy: task %s has ended before", to_base64(row.digest))
+                _log.warning("the store was put back from a copy: task %s has ended before", self._called(row))
             return
         if row.state == "closing":
             close_task(self._store, row.digest, clock=self._clock)
             return
-        if row.digest not in self._tasks:
-            self._tasks[row.digest] = PostedTask.parse(row.posted)
         draft = draft_now(self._tasks[row.digest], row.notice)
         if not self.trusts(now, row.tick):
             if row.digest not in self._warned:
@@ -529,15 +536,13 @@ class Keeper:
         action = due(row.state, draft, self._store.held(row.digest), now, row.since, row.ran)
         if action == "close":
             close_task(self._store, row.digest, clock=self._clock)
-            _log.info("task %s has closed by itself: its batch is in the outbox", to_base64(row.digest))
+            _log.info("task %s has closed by itself: its batch is in the outbox", self._called(row))
         elif action == "destroy":
             expire_task(self._store, row.digest, clock=self._clock)
-            _log.info("task %s has expired with too few answers: all is destroyed", to_base64(row.digest))
+            _log.info("task %s has expired with too few answers: all is destroyed", self._called(row))
         elif action == "delete":
             delete_task(self._store, row.digest, clock=self._clock)
-            _log.info(
-                "task %s has come to the end of its retention: batch and release are deleted", to_base64(row.digest)
-            )
+            _log.info("task %s has come to the end of its retention: batch and release are deleted", self._called(row))
         elif now - row.tick >= TICK:
             expired = row.state == "open" and now >= draft.expires
             self._store.tick(row.digest, now, day=DAY, expired=expired, longest=2 * TICK)

@@ -357,16 +357,22 @@ def page(
 
     from rich.markup import escape
 
+    from shuffledp.collection.promise import quoted
     from shuffledp.collection.survey_page import page_for
     from shuffledp.collection.task import LONGEST_POSTED, PostedTask
     from shuffledp.shell.output import console, write_bytes
     from shuffledp.whole_files import read_bytes
 
-    document = page_for(PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED)), server.removesuffix("/"))
+    task = PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED))
+    document = page_for(task, server.removesuffix("/"))
     target = posted.with_suffix(".html") if out is None else out
     write_bytes(target, document, fresh=True)
     digest = hashlib.sha256(document).hexdigest()
-    console().print(f"Written: {escape(str(target))}, SHA-256 {digest}", highlight=False, soft_wrap=True)
+    console().print(
+        f"Written: {escape(str(target))}, the page of {escape(quoted(task.title))}, SHA-256 {digest}",
+        highlight=False,
+        soft_wrap=True,
+    )
     console().print(
         "Publish the SHA-256 where people trust it, so that they can check the file that they are served.",
         highlight=False,

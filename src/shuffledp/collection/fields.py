@@ -294,6 +294,18 @@ def visible(text: str) -> str:
     return " ".join("".join(letter for letter in plain if not _shows_nothing(letter)).split())
 
 
+def slug(text: str) -> str:
+    """Return a text as part of a file name: at most 40 lower-case letters, digits and -; possibly empty.
+
+    Examples
+    --------
+    >>> slug("Küche & Lager 2")
+    'kuche-lager-2'
+    """
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:40].strip("-")
+
+
 def _shows_nothing(letter: str) -> bool:
     return unicodedata.category(letter) == "Cf" or letter in FILLERS or 0xFE00 <= ord(letter) <= 0xFE0F
 

@@ -25,7 +25,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from shuffledp import __version__
-from shuffledp.collection.analyzer import Opened, open_batch
+from shuffledp.collection.analyzer import Opened, check_openable, enter_batches, open_batch
 from shuffledp.collection.asked import Question
 from shuffledp.collection.batch import Batch, read_batch
 from shuffledp.collection.groups import MANIFEST, Group, Groups, SurveyGroup
@@ -388,12 +388,10 @@ def run_open_groups(
     report : Path or None
         HTML page to write.
     entered : Entered
-        The ledger options; a ledger is refused, since it enters one batch at a time.
+        The ledger options; a ledger enters all groups as one release, before a row is opened.
     as_json : bool
         Whether to print JSON.
     """
-    if entered.ledger is not None:
-        raise InvalidInput("a ledger enters one batch at a time: open each group's batch by itself with --ledger")
     if not keys.is_dir():
         raise InvalidInput(
             f"{folder} is a folder, so --key must be the folder of keys that task draft wrote; got {keys}"
@@ -402,7 +400,9 @@ def run_open_groups(
     target = folder if out is None else out
     with reserved(report, "--report") as page:
         with working("Opening the batches"):
-            opened = [(group, key, open_batch(batch, key)) for group, key, batch in _batches(folder, groups)]
+            found = _batches(folder, groups)
+            newly = _enter(found, entered)
+            opened = [(group, key, open_batch(batch, key)) for group, key, batch in found]
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
         for group, key, each in opened:
@@ -421,6 +421,35 @@ def run_open_groups(
         print(dumps({"groups": told, "compared": to_json(names, every), "missing": [group.first for group in missing]}))
         return
     _print(names, every, missing, target)
+    if newly is not None:
+        console().print(escape(_entered(newly, len(every), entered)), highlight=False, soft_wrap=True)
+
+
+def _enter(found: list[tuple[Group, AnalyzerKey, Batch]], entered: Entered) -> int | None:
+    """Enter the batches of all groups in the ledger as one release; return how many of them are entered now."""
+    for group, key, batch in found:
+        try:
+            check_openable(batch, key)
+        except InvalidInput as error:
+            raise InvalidInput(f"{group.first}: {error}") from None
+    survey = _survey_title(found[0][0].first, found[0][2].task.draft)
+    return enter_batches([batch for *_, batch in found], **entered.arguments(), survey=survey)
+
+
+def _entered(newly: int, groups: int, entered: Entered) -> str:
+    """Return a sentence on what the ledger entered."""
+    if not newly:
+        return f"Entered before in the ledger {entered.ledger}; the same batches cost nothing more."
+    which = "all groups" if newly == groups else f"the {count(newly)} of {count(groups)} groups that were not in it"
+    return (
+        f"Entered in the ledger {entered.ledger}: one entry for {which}, with the cost of the group in which answering "
+        "costs most, because nobody is in two groups."
+    )
+
+
+def _survey_title(group: str, draft: Draft) -> str:
+    """Return the survey's title, from the title of one group and the group's name."""
+    return next(iter(draft.title.values())).removesuffix(f": {group}")
 
 
 def _batches(folder: Path, groups: Groups) -> list[tuple[Group, AnalyzerKey, Batch]]:
@@ -500,9 +529,8 @@ def groups_page(names: list[str], every: list[Opened], missing: list[Group], *, 
         }
         for place, question in enumerate(draft.questions)
     ]
-    title = next(iter(draft.title.values())).removesuffix(f": {names[0]}")
     return page_template("groups.html").render(
-        heading=title,
+        heading=_survey_title(names[0], draft),
         organizer=draft.organizer,
         people=sum(each.batch.manifest.n for each in every),
         groups=len(names),

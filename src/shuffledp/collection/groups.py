@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shuffledp.collection.asked import MOST_PEOPLE
-from shuffledp.collection.fields import Fields, Text, dump_json, read_json, to_base64, visible
+from shuffledp.collection.fields import Fields, Text, dump_json, read_json, slug, to_base64, visible
 from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, PostedTask
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.whole_files import read_bytes
@@ -180,18 +179,6 @@ def groups_of_survey(fields: Fields, language: str) -> tuple[SurveyGroup, ...]:
         if len({visible(group.name.get(name, "")) for group in found}) < len(found):
             raise InvalidInput(f"{fields.what}: two groups have the same name in language {shown(name)}; rename one")
     return found
-
-
-def slug(text: str) -> str:
-    """Return a text as part of a file name: at most 40 lower-case letters, digits and -; possibly empty.
-
-    Examples
-    --------
-    >>> slug("Küche & Lager 2")
-    'kuche-lager-2'
-    """
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
-    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:40].strip("-")
 
 
 def is_folder(path: Path | str | None) -> bool:

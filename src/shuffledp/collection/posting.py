@@ -44,7 +44,7 @@ from shuffledp.collection.planner import (
     plan_collection,
     prices,
 )
-from shuffledp.collection.promise import READ, check_crowd, check_floor, crowd_tells, in_100, what_is_promised
+from shuffledp.collection.promise import READ, check_crowd, check_floor, crowd_tells, in_100, quoted, what_is_promised
 from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_private
 from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey, has_levels, request_of_survey, survey_groups
 from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, Draft, PostedTask
@@ -299,8 +299,8 @@ def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shi
         write_bytes(target, task.data, fresh=True)
         store.post(task, private, floors, int(time.time()))
     console().print(
-        f"Posted: {plain(str(target))}, in the store {plain(str(store_file))}. Give the file to the organizer, who "
-        "checks it with task link. It opens "
+        f"Posted: {plain(quoted(task.title))}, the file {plain(str(target))}, in the store {plain(str(store_file))}. "
+        "Give the file to the organizer, who checks it with task link. It opens "
         f"{write_time(draft.opens)} and closes {write_time(draft.closes)}. {cost}.",
         highlight=False,
     )
@@ -326,7 +326,7 @@ def run_link(draft_file: Path, posted: Path, server: str, page: str | None) -> N
     link = link_of(task, server, page=page)
     shown = console()
     shown.print(link, highlight=False, soft_wrap=True)
-    shown.print(f"id {task.id}", highlight=False, soft_wrap=True)
+    shown.print(f"{plain(quoted(task.title))}, id {task.id}", highlight=False, soft_wrap=True)
     if page is not None:
         shown.print(f"for shuffledp answer: {link_of(task, server)}", highlight=False, soft_wrap=True)
     try:
@@ -350,7 +350,6 @@ def run_codes(
     template: Path | None = None,
     *,
     short: bool = False,
-    whose: str = "",
 ) -> None:
     """Draw codes, write links and letters, and put the hashes into the store; for a folder, for each group.
 
@@ -367,7 +366,7 @@ def run_codes(
             number = group.people if how_many is None else how_many
             run_codes(
                 groups.path(group, ".task"), number, store_file, server, page, own, printed, language, template,
-                short=short, whose=f"{group.first}: ",
+                short=short,
             )  # fmt: skip
         return
     if how_many is None:
@@ -391,7 +390,10 @@ def run_codes(
         for path, text in files:
             named_last.enter_context(written(path, private=True, fresh=True)).write(text.encode("utf-8"))
         store.add_codes(task.digest, [code_hash(code) for code in drawn])  # before anybody can send an invitation
-    console().print(f"{plain(whose)}{count(how_many)} codes: each lets one person answer once.", highlight=False)
+    console().print(
+        f"{counted(how_many, 'code')} for {plain(quoted(task.title))}: each lets one person answer once.",
+        highlight=False,
+    )
 
 
 def run_letter(kind: Kind, language: str, out: Path) -> None:
@@ -426,8 +428,8 @@ def run_remind(posted: Path, links: Path, letters: Path, language: str | None, t
     written_letters = letters_html(task, addresses, language, kind="reminder", template=letter)
     write_bytes(letters, written_letters.encode("utf-8"), private=True, fresh=True)
     console().print(
-        f"{counted(len(addresses), 'reminder')}, one for every code: whether a code is used is known to the shuffler "
-        "alone, so that nobody learns who has answered.",
+        f"{counted(len(addresses), 'reminder')} for {plain(quoted(task.title))}, one for every code, used or not: "
+        "nobody has to find out who has answered.",
         highlight=False,
     )
 
@@ -548,10 +550,14 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
     shown.print(worth)
     if len(draft.levels) > 1:
         _print_level_shifts(draft, costs)
-    for place in range(len(draft.levels)):
+    stated: set[str] = set()
+    for place, level in enumerate(draft.levels):
         (_, first), *others = what_is_promised(draft, place).sentences
-        read = [text for key, text in others if key in READ]
-        shown.print(plain(" ".join([first, *read])), highlight=False)
+        name = f"Level {quoted(next(iter(level.name.values())))}: "
+        promise = first.removeprefix(name)
+        said = f"{name}the same promise." if promise in stated else first
+        stated.add(promise)
+        shown.print(plain(" ".join([said, *(text for key, text in others if key in READ)])), highlight=False)
 
 
 def _print_level_shifts(draft: Draft, costs: tuple[Price, ...]) -> None:

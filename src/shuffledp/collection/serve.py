@@ -311,7 +311,7 @@ def response(*facts: dict[str, Any]) -> str:
 def _title(posted: PostedTask) -> str:
     from shuffledp.collection.promise import quoted
 
-    return quoted(posted.draft.title[posted.draft.languages[0]])
+    return quoted(posted.title)
 
 
 def _ask_title(store: Store, posted: PostedTask, verb: str, loss: str) -> None:
@@ -323,7 +323,7 @@ def _ask_title(store: Store, posted: PostedTask, verb: str, loss: str) -> None:
     held = sum(reports for place, reports in store.tally(posted.digest).items() if place >= 0)
     print(f"{_title(posted)}: {counted(held, 'answer')} {loss}.", file=sys.stderr)
     print(f"Type the title to {verb} it: ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip() != posted.draft.title[posted.draft.languages[0]].strip():
+    if sys.stdin.readline().strip() != posted.title.strip():
         raise InvalidInput(f"that is not the title, so nothing was done; to {verb} it without being asked, say --yes")
 
 
@@ -412,7 +412,7 @@ def chosen(store: Store, task: str | None, *states: str, more: Callable[[Store],
         left = [row for row in rows if row.state in states]
         if len(left) == 1:
             return left[0]
-        names = ", ".join(to_base64(row.digest) for row in left)
+        names = ", ".join(PostedTask.parse(row.posted).called for row in left)
         said = f"{': ' if names else ''}{names}" if left else more(store)
         raise InvalidInput(f"name a task: {len(left)} are {' or '.join(map(state_words, states))}{said}")
     is_file = len(task) < LONGEST_NAME and Path(task).is_file()  # of a longer one the system would complain, not we

@@ -194,8 +194,12 @@ def found_mark(store: Path, name: str, state: str) -> Path | None:
     marks = [place for place in marks_of(store, name) if place.exists()]
     if state == "closing":
         return next((mark for mark in marks if _says(mark).startswith(GONE)), None)
-    batch = store.parent / "outbox" / f"{name}.batch"
-    return next((place for place in (*marks, batch) if place.exists()), None) if state == "open" else None
+    return next(iter([*marks, *batches_of(store.parent / "outbox", name)]), None) if state == "open" else None
+
+
+def batches_of(outbox: Path, name: str) -> list[Path]:
+    """Return the files with the batch of a task, whose names end in the task's; 0.2.0 had no title before it."""
+    return sorted(outbox.glob(f"*{name}.batch"))
 
 
 def set_marks(store: Path, name: str, state: str, day: str) -> None:
@@ -536,7 +540,8 @@ class Store:
         with self.writing() as db:
             row = self.task(task.digest)
             if row is None or row.state != "open":
-                raise InvalidInput(f"only an open task can be extended; {task.id} is {row.state if row else 'unknown'}")
+                state = row.state if row else "unknown"
+                raise InvalidInput(f"only an open task can be extended; {task.called} is {state}")
             draft = draft_now(task, row.notice)
             if now >= draft.closes:
                 raise InvalidInput(

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
+from fractions import Fraction
 from typing import Any
 
 from shuffledp.collection.asked import (
@@ -17,6 +18,8 @@ from shuffledp.collection.asked import (
     MOST_OPTIONS,
     MOST_PEOPLE,
     Dummies,
+    check_order,
+    read_order,
     same_hand,
 )
 from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
@@ -61,9 +64,10 @@ def draft_of_survey(data: bytes, key: AnalyzerKey, group: SurveyGroup | None = N
     data : bytes
         TOML: title, organizer, contact, privacy_notice, operated_by, opens, closes, expires, and questions (text with
         choices, optionally with values; with options; with rows and columns; with words; or with low, high and step;
-        optionally explanation, optional = true, family); levels (name, epsilon0, planned, promise), or people with
-        optionally promise, for the default levels, and wanted, from which the planner makes them; and optionally
-        introduction, no_answer (the words of optional questions), delta, admission, at_least, stop_at, retention_days,
+        optionally explanation, optional = true, order, family); levels (name, epsilon0, planned, promise), or people
+        with optionally promise, for the default levels, and wanted, from which the planner makes them; and optionally
+        introduction, order ("random": questions, or the answers of one, are shown in an order drawn for each person),
+        no_answer (the words of optional questions), delta, admission, at_least, stop_at, retention_days,
         accept_one_shuffler (true where a level's epsilon0 is above 4), and language for texts given without one.
     key : AnalyzerKey
         The analyzer's new keys; its public ones go into the draft.
@@ -98,6 +102,10 @@ def draft_of_survey(data: bytes, key: AnalyzerKey, group: SurveyGroup | None = N
     document: dict[str, Any] = {"version": version, "suite": 1, "title": title} | copied
     if fields.has("introduction"):
         document["introduction"] = _texts(_one_line(fields.take("introduction")), language)
+    if read_order(fields):
+        if version == 1:
+            raise InvalidInput("the survey: order cannot stand beside the family hadamard; leave one of them out")
+        document["order"] = "random"
     accepted = fields.has("accept_one_shuffler") and fields.flag("accept_one_shuffler")
     if fields.has("levels"):
         levels = [_level(entry, language) for entry in fields.list_of("levels", 1, 8)]
@@ -411,6 +419,9 @@ def _question(entry: object, language: str, no_answer: object) -> dict[str, Any]
             asked[key] = [_texts(text, language) for text in fields.list_of(key, 2, _MOST[kind])]
     if fields.has("explanation"):
         asked["explanation"] = _texts(_one_line(fields.take("explanation")), language)
+    if read_order(fields):
+        check_order(kind, fields.what)
+        asked["order"] = "random"
     if fields.has("optional") and fields.flag("optional"):
         asked |= _made_optional(asked, no_answer, fields.what)
     family = fields.line("family") if fields.has("family") else ""
@@ -426,8 +437,8 @@ def _made_optional(asked: dict[str, Any], no_answer: object, what: str) -> dict[
     """
     if asked["kind"] == "number":
         raise InvalidInput(
-            f"{what}: a number cannot be optional, for only the sum over all people is seen; ask for a scale, or for "
-            "ranges as choices"
+            f"{what}: a number cannot be optional, for only the sum over all people is seen, and in it silence looks "
+            f"like a number; ask for a scale, which errs no more: {_scale_for(asked['low'], asked['high'])}"
         )
     languages = asked["text"] if isinstance(asked["text"], dict) else {}
     known = no_answer if isinstance(no_answer, dict) else {}
@@ -439,6 +450,14 @@ def _made_optional(asked: dict[str, Any], no_answer: object, what: str) -> dict[
         )
     words = {name: known[name] for name in languages}
     return {key: [*asked[key], words] for key in _KINDS[asked["kind"]] if key != "values"} | {"optional": True}
+
+
+def _scale_for(low: float, high: float) -> str:
+    """Return the keys of a scale with five steps from low to high."""
+    low_end, high_end = Fraction(repr(low)), Fraction(repr(high))
+    values = [f"{float(low_end + (high_end - low_end) * step / 4):.15g}" for step in range(5)]
+    texts = ", ".join(f'"{value}"' for value in values)
+    return f"choices = [{texts}] and values = [{', '.join(values)}]"
 
 
 def _one_line(value: object) -> object:
@@ -492,7 +511,7 @@ def _version(questions: list[dict[str, Any]]) -> int:
     if not any(question["family"].startswith("hadamard") for question in questions):
         return 2
     for question in questions:
-        if new := {"optional", "explanation"} & set(question):
+        if new := {"optional", "explanation", "order"} & set(question):
             raise InvalidInput(
                 f"the survey, question {shown(_first(question['text']))}: {min(new)} cannot stand beside the family "
                 "hadamard; leave that family out"

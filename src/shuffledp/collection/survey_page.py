@@ -28,6 +28,7 @@ SCRIPTS = (
     "normal",
     "ball",
     "task",
+    "order",
     "report",
     "keep",
     "send",

@@ -35,9 +35,10 @@ from shuffledp.collection.asked import (
     Question,
     read_law,
     read_level,
+    read_order,
     read_question,
 )
-from shuffledp.collection.fields import Fields, Text, from_base64, read_json, to_base64, visible, write_time
+from shuffledp.collection.fields import Fields, Text, from_base64, read_json, slug, to_base64, visible, write_time
 from shuffledp.collection.sealing import opens_to_anybody, signs_for_anybody
 from shuffledp.errors import InvalidInput, shown
 
@@ -103,6 +104,8 @@ class Draft:
         Number of days for which the release is served.
     introduction : Text or None
         A text above the questions; a task of version 2 may have one.
+    random_order : bool
+        Whether the questions are shown in an order that is drawn for each person; a task of version 2 may say so.
     """
 
     data: bytes
@@ -125,6 +128,7 @@ class Draft:
     analyzer_identity: bytes
     retention_days: int
     introduction: Text | None = None
+    random_order: bool = False
 
     @classmethod
     def parse(cls, data: bytes) -> Draft:
@@ -191,6 +195,7 @@ class Draft:
             introduction=(
                 fields.text("introduction", languages) if version > 1 and fields.has("introduction") else None
             ),
+            random_order=version > 1 and read_order(fields),
         )
         fields.done()
         draft._check()
@@ -333,6 +338,21 @@ class PostedTask:
     def id(self) -> str:
         """The task's name: `digest` in base64url, 43 characters."""
         return to_base64(self.digest)
+
+    @property
+    def title(self) -> str:
+        """The title in its first language."""
+        return self.draft.title[self.draft.languages[0]]
+
+    @property
+    def called(self) -> str:
+        """Title and name, by which messages call the task."""
+        return f"{shown(self.title)} ({self.id})"
+
+    @property
+    def file_name(self) -> str:
+        """Name of the task's files, without a suffix: its title in plain letters, if it has any, and its name."""
+        return f"{slug(self.title)}-{self.id}".removeprefix("-")
 
     @property
     def has_codes(self) -> bool:

@@ -239,7 +239,7 @@ def verify(task: PostedTask, release: bytes, batch: Batch | bytes | None = None)
     for place, answer in enumerate(signed.releases):
         _check_answer(signed, place, answer)
     checks = [
-        f"the task {task.id} is signed by its shuffler",
+        f"the task {task.called} is signed by its shuffler",
         "the release is signed by the task's analyzer",
         "the manifest is signed by the task's shuffler and carries this task",
         f"{manifest.n} {'person' if manifest.n == 1 else 'people'} and {sum(manifest.dummies)} dummies make "

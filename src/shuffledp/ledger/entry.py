@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -119,7 +120,7 @@ class Spending:
         Parameters
         ----------
         parts : sequence of Spending
-            One for each group, at least one, all at one delta.
+            One for each group, at least one. The largest epsilon holds at the largest delta in every group.
         """
         levels: dict[tuple[float, float], list[StoredProfile]] = {}
         for level in (level for part in parts for level in part.levels):
@@ -128,7 +129,7 @@ class Spending:
         told = all(part.levels for part in parts) and len(kept) <= MOST_LEVELS
         return Spending(
             max(part.epsilon for part in parts),
-            parts[0].delta,
+            max(part.delta for part in parts),
             sum(part.n for part in parts),
             max(len(kept), max(part.levels_total for part in parts)),
             StoredProfile.largest([part.worst for part in parts]),
@@ -214,7 +215,7 @@ class Entry:
     title, question, population, plan
         Title, question and population; `plan` is the name of the plan fixed in advance, or None.
     task : str
-        Fingerprint of all that was public beforehand; never of records.
+        Fingerprint of all that was public beforehand; never of records. Of stored reports `Draft.known_as`.
     setting : str
         The setting in words.
     spending : Spending
@@ -264,9 +265,9 @@ class Draft:
         The setting in words.
     spending : Spending
         The privacy cost.
-    output : str
-        Fingerprint of the shuffled reports themselves, where they are stored and may be opened
-        again; "" where every release draws new reports.
+    batches : tuple of (str, str)
+        Where shuffled reports are stored and may be opened again: the fingerprint of each task, and that of its
+        reports. Empty where every release draws new reports.
     training, rounds : str
         For rounds of a training run that may continue: its name, and the rounds; else "".
     """
@@ -275,17 +276,35 @@ class Draft:
     task: str
     setting: str
     spending: Spending = field(repr=False)
-    output: str = ""
+    batches: tuple[tuple[str, str], ...] = ()
     training: str = ""
     rounds: str = ""
 
+    @staticmethod
+    def apart(drafts: Sequence[Draft], question: str) -> Draft:
+        """Return the draft of one entry for several disjoint groups, with the largest cost to a member of any of them.
+
+        Nobody is in two groups, so nobody spends more than that.
+
+        Parameters
+        ----------
+        drafts : sequence of Draft
+            One for each group, at least one.
+        question : str
+            The question.
+        """
+        task = hashlib.sha256("".join(draft.task for draft in drafts).encode()).hexdigest()
+        words = f"{len(drafts)} public groups; the first: {drafts[0].setting}"
+        batches = tuple(batch for draft in drafts for batch in draft.batches)
+        return Draft(question, task, words, Spending.apart([draft.spending for draft in drafts]), batches)
+
     @property
     def known_as(self) -> str:
-        """The task's key in the ledger: its fingerprint, joined with that of the reports if there is one."""
-        return f"{self.task}:{self.output}" if self.output else self.task
+        """The key in the ledger: the task's fingerprint or, for stored reports, that of each task and its reports."""
+        return " ".join(f"{task}:{reports}" for task, reports in self.batches) or self.task
 
     def is_in(self, entries: Iterable[Entry], use: Use) -> bool:
-        """Return whether these very reports are entered, so that the entry covers whatever is computed from them.
+        """Return whether all of these very reports are entered; entries then cover whatever is computed from them.
 
         Parameters
         ----------
@@ -299,13 +318,12 @@ class Draft:
         InvalidInput
             If other reports to the same task are entered, or these under another population or plan.
         """
-        if not self.output:
-            return False
-        for entry in entries:
-            task, _, output = entry.task.partition(":")
-            if task != self.task or not output:
+        own, found = dict(self.batches), set[str]()
+        for entry, known_as in ((each, word) for each in entries for word in each.task.split()):
+            task, _, reports = known_as.partition(":")
+            if task not in own or not reports:
                 continue
-            if output != self.output:
+            if reports != own[task]:
                 raise InvalidInput(
                     f"entry {entry.number} of the ledger is another batch of this collection; both hold the same "
                     "reports, which no certified number covers twice; open the batch that was entered"
@@ -316,8 +334,8 @@ class Draft:
                     f"this batch is entry {entry.number} of the ledger, under `population` {shown(entry.population)} "
                     f"and {plan}; an entry stays as it is: repeat those names"
                 )
-            return True
-        return False
+            found.add(task)
+        return bool(own) and found == own.keys()
 
     def cover(self, least: float) -> tuple[float, float]:
         """Return mu and outside; outside is at least ``least`` and at least the delta at infinite epsilon.

@@ -368,7 +368,7 @@ class Ledger:
         columns = COLUMNS.partition(", ")[2]
         places = ", ".join("?" * len(columns.split(", ")))
         with writing(self._db, self._shown) as db:
-            if any(draft.output for draft in drafts):
+            if any(draft.batches for draft in drafts):
                 known = self.entries()
                 drafts = [draft for draft in drafts if not draft.is_in(known, use)]
             covers, refused = self._admitted(drafts, use)  # again: another process may have entered in between

@@ -6,7 +6,6 @@ are read and randomized. What leaves is a `Release`: an estimate together with i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -81,9 +80,7 @@ def draft_of(groups: Sequence[Prepared], guarantees: Sequence[Guarantee] | None 
     drafts = [drafted(each, guarantee) for each, guarantee in zip(groups, known, strict=True)]
     if len(drafts) == 1:
         return drafts[0]
-    task = hashlib.sha256("".join(draft.task for draft in drafts).encode()).hexdigest()
-    words = f"{len(drafts)} public groups; the first: {drafts[0].setting}"
-    return Draft(f"{drafts[0].question}, by group", task, words, Spending.apart([draft.spending for draft in drafts]))
+    return Draft.apart(drafts, f"{drafts[0].question}, by group")
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ export async function waiting() {
   await set({ mode: "hold" });
   const { context, page } = await open(PROFILE);
   await page.goto(BASE);
-  await page.getByText("Answers from this device to this collection so far: 1.").waitFor();
+  await page.getByText("Answers from this device to this survey so far: 1.").waitFor();
   await page.getByText("Record of this device").click();
   await page.getByRole("cell", { name: "held" }).waitFor();
   const { bodies, opened } = await seen();
@@ -121,7 +121,7 @@ export async function closed() {
   await heading(page, "Waiting to be sent");
   await set({ mode: 410 });
   await page.getByRole("button", { name: "Try again now" }).click();
-  await heading(page, "Closed before there was an answer");
+  await heading(page, "Closed before the arrival was confirmed");
   const states = (await kept(page)).map(({ state, sealed, inners }) => [state, sealed, inners]).sort();
   assert.deepEqual(states, [["refused", undefined, undefined], ["unclear", undefined, undefined]]);
   await context.close();
@@ -135,7 +135,7 @@ export async function another() {
   await heading(page, "Thank you");
   await page.getByRole("button", { name: "Another person on this device" }).click();
   await heading(page, "Your code");
-  await page.getByText("Answers from this device to this collection so far: 1.").waitFor();
+  await page.getByText("Answers from this device to this survey so far: 1.").waitFor();
   await page.getByLabel("Code or whole link").fill("no code");
   await page.getByRole("button", { name: "Use this code" }).click();
   await page.getByText("This is no code").waitFor();
@@ -143,7 +143,7 @@ export async function another() {
   await page.getByLabel("Code or whole link").fill(unknown);
   await page.getByRole("button", { name: "Use this code" }).click();
   await fixLevel(page, "open");
-  await page.getByText("With this collection: ε ≤ 1.1 as promised, ≤ 9 at worst (2 collections).").waitFor();
+  await page.getByText("With this survey: ε ≤ 1.1 as promised, ≤ 9 at worst (2 surveys).").waitFor();
   await page.getByRole("radio", { name: "No", exact: true }).check();
   await page.getByLabel("Number").fill("80");
   await page.getByRole("button", { name: "Send", exact: true }).click();

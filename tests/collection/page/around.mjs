@@ -7,7 +7,7 @@ import { BASE, CODE, LINK, OTHER_CODE, PROFILE, answer, axe, heading, kept, open
 
 const STATES = [
   ["not-yet-open", "Not open yet", /opens 1 January 2030/],
-  ["closing", "This collection is closed", /as soon as it is published/],
+  ["closing", "This survey is closed", /as soon as it is published/],
   ["destroyed", "Destroyed unopened", /Too few people/],
   ["deleted", "No longer here", /its result is no longer shown here/],
 ];
@@ -26,7 +26,7 @@ export async function states() {
   await set({ state: { state: "released" }, release_named: "good" });
   await page.reload();
   await heading(page, "The result");
-  for (const text of ["1,000 people took part.", "about 31 %, between 27 and 35 %", "about 5 %, between 0 and 10 %"])
+  for (const text of ["People who took part: 1,000.", "about 31 %, between 27 and 35 %", "about 5 %, between 0 and 10 %"])
     await page.getByText(text).waitFor();
   await page.getByText("On average 36.81; between 35.38 and 38.24.").waitFor();
   await page.getByText("Every promise is kept.").waitFor();
@@ -47,7 +47,7 @@ export async function failures() {
   const { context, page } = await open(PROFILE);
   await set({ tampered: true });
   await page.goto(LINK);
-  await page.getByText("is not the collection that your link names").waitFor();
+  await page.getByText("is not the survey that your link names").waitFor();
   assert.equal(await page.getByRole("button", { name: "Answer" }).count(), 0);
   await set({ tampered: false });
   await context.setOffline(true);
@@ -55,7 +55,7 @@ export async function failures() {
   await context.setOffline(false);
   await dark.route("**/v1/**", (route) => route.abort());
   await dark.goto(LINK);
-  await heading(dark, "The collection could not be loaded");
+  await heading(dark, "The survey could not be loaded");
   await dark.unroute("**/v1/**");
   await dark.getByRole("button", { name: "Load again" }).click();
   await heading(dark, "Choose how private");
@@ -163,7 +163,7 @@ export async function realResult() {
   const { context, page, errors } = await open(PROFILE);
   await page.goto(BASE);
   await heading(page, "The result");
-  await page.getByText("2 people took part.").waitFor();
+  await page.getByText("2 of 2 people who were invited took part.").waitFor();
   await page.getByText("Every promise is kept.").waitFor();
   await page.getByText("The analyzer's signature is right.").waitFor();
   assert.deepEqual(await axe(page), []);
@@ -212,4 +212,55 @@ export async function access() {
     await check("held");
     await context.close();
   }
+}
+
+const FRONT = {
+  "en-GB": ["en", "Surveys", "Health at work", "No such survey", /names no survey that this server knows/],
+  "de-AT": ["de", "Umfragen", "Gesundheit im Betrieb", "Keine solche Umfrage", /nennt keine Umfrage, die dieser Server kennt/],
+  "fr-CA": ["fr", "Enquêtes", "La santé au travail", "Enquête inconnue", /ne nomme aucune enquête que ce serveur connaisse/],
+  "it-IT": ["en", "Surveys", "Health at work", "No such survey", /names no survey that this server knows/],
+};
+
+// The page of open surveys, and that of a link which names none, on a phone: in the reader's language, and nothing wider
+// than the screen, though the second survey's title is one long word.
+export async function front() {
+  for (const [locale, [language, title, survey, unknownTitle, unknown]] of Object.entries(FRONT)) {
+    const { context, page, errors } = await open(mkdtempSync(join(tmpdir(), "page-")), { locale });
+    const check = async (name) => {
+      assert.equal(await page.title(), name);
+      assert.deepEqual(await page.getByRole("heading").allTextContents(), [name]);
+      assert.equal(await page.evaluate(() => document.documentElement.lang), language);
+      assert.deepEqual(await axe(page), [], `${name} ${locale}`);
+      for (const width of [390, 320]) {
+        await page.setViewportSize({ width, height: 844 });
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(wide <= width, `${name} ${locale}: ${wide} pixels wide of ${width}`);
+      }
+    };
+    const home = new URL("/", BASE).href;
+    assert.equal((await page.goto(home)).status(), 200);
+    await check(title);
+    assert.equal(await page.getByRole("link").count(), 2);
+    await page.getByRole("link", { name: survey }).click();
+    await heading(page, survey);
+    assert.equal(page.url(), BASE);
+    await page.goBack();
+    assert.equal(await page.title(), title);
+    assert.deepEqual(errors, [], `${locale}`);
+    for (const path of ["nowhere", "v1/lunch", "t/lunch", "t/" + "x".repeat(500)]) {
+      assert.equal((await page.goto(home + path)).status(), 404);
+      await check(unknownTitle);
+      await page.getByText(unknown).waitFor();
+    }
+    await context.close();
+  }
+}
+
+// The front page where no survey is open.
+export async function frontClosed() {
+  const { context, page } = await open(mkdtempSync(join(tmpdir(), "page-")));
+  await page.goto(new URL("/", BASE).href);
+  await page.getByText("No survey is open here now.").waitFor();
+  assert.equal(await page.getByRole("link").count(), 0);
+  await context.close();
 }

@@ -45,8 +45,6 @@ LEFT_OUT = """
     }
   };
   const at = (selector) => document.querySelector(selector);
-  (await until(() => at("#level input"))).click();
-  at("#level button").click();
   await until(() => at("#answer"));
   const told = at("#q0").textContent;
   at('#q2 input[value="0"]').click(); // an option: "no answer" goes

@@ -1,4 +1,4 @@
-"""The page, the real service and the analyzer together: two people answer in chromium, and see the result there."""
+"""The page, the real service and the analyzer together: people answer in chromium; the result and the front page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from shuffledp.cli.demo.service import running
 from shuffledp.collection.analyzer import open_batch
-from shuffledp.collection.closing import close_task
+from shuffledp.collection.closing import close_task, destroy_task
 from shuffledp.collection.fields import from_base64, to_base64
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.promise import floor_of
@@ -32,6 +32,21 @@ def play(name: str, link: str) -> None:
     command = [NODE, str(HERE / "scenarios.mjs"), name]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-4000:]
+
+
+def test_the_front_page_and_unknown_links_on_a_phone(tmp_path):
+    (tmp_path / "shuffler.key").write_text(to_base64(IDENTITY))
+    store = Store(tmp_path / "store.db")
+    long = dict.fromkeys(("en", "de", "fr"), "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen")
+    posted = [task(SMOKE, HOURS, at_least=1, levels=LEVELS, **TIMES, **more) for more in ({}, {"title": long})]
+    for each in posted:
+        store.post(each, SHUFFLER, floor_of(each.draft), 1_600_000_000)
+    with running(store.path) as service:
+        play("front", f"{service.url}/t/{posted[0].id}")
+        for each in posted:
+            destroy_task(store, each.digest)
+        play("frontClosed", f"{service.url}/t/{posted[0].id}")
+    store.close()
 
 
 def test_two_people_answer_and_see_the_result(tmp_path):

@@ -105,6 +105,13 @@ def test_every_language_has_the_same_words_with_the_same_places():
     assert [key for name in LANGUAGES for key, text in words[name].items() if not text.strip()] == []
 
 
+def test_people_read_of_surveys_alone():
+    """The page called a survey a collection, too, and its front page a survey."""
+    for name in ("en.json", "front.json"):
+        words = re.sub(r"\{\w+\}", "", (FOLDER / name).read_text(encoding="utf-8"))
+        assert "ollection" not in words
+
+
 def test_every_word_is_used_and_every_used_word_is_there():
     source = "".join(text for name, text in modules().items() if name != "words")
     words = set(json.loads((FOLDER / "en.json").read_text(encoding="utf-8")))

@@ -76,15 +76,20 @@ export function draw(family, keep, answer, random = secure) {
   return report;
 }
 
-// The pieces in which a report travels; those of bits:B stand in a uniformly random order (Fisher and Yates).
+// The same values in a uniformly random order (Fisher and Yates).
+export function shuffled(values, random = secure) {
+  const found = [...values];
+  for (let i = found.length - 1; i > 0; i--) {
+    const j = Number(below(BigInt(i + 1), random));
+    [found[i], found[j]] = [found[j], found[i]];
+  }
+  return found;
+}
+
+// The pieces in which a report travels; those of bits:B stand in a random order.
 export function piecesOf(family, report, random = secure) {
   if (family.kind !== "bits") return [report];
-  const bits = Array.from({ length: family.pieces }, (_, i) => Number(i < report));
-  for (let i = bits.length - 1; i > 0; i--) {
-    const j = Number(below(BigInt(i + 1), random));
-    [bits[i], bits[j]] = [bits[j], bits[i]];
-  }
-  return bits;
+  return shuffled(Array.from({ length: family.pieces }, (_, i) => Number(i < report)), random);
 }
 
 // A piece as it travels: little-endian, in the least whole number of bytes for the family.

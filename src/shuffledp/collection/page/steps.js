@@ -42,7 +42,7 @@ export function asked(reader, task) {
     el(
       "ol",
       { class: task.questions.length > 1 ? "asked" : "asked single" },
-      task.questions.map((question) =>
+      task.shown.map((j) => task.questions[j]).map((question) =>
         el(
           "li",
           {},
@@ -57,12 +57,13 @@ export function asked(reader, task) {
 
 // The answers that a question has: its choices, a range, the headings of a table, or words to unfold.
 function answersOf({ say, text, number }, question) {
-  const listed = (texts) => el("ul", { class: "choices" }, texts.map((choice) => el("li", {}, text(choice))));
+  const listed = (texts, shown) => el("ul", { class: "choices" }, shown.map((i) => el("li", {}, text(texts[i]))));
+  const choices = () => listed(question.choices, question.shown);
   if (question.kind === "number") return el("p", { class: "quiet" }, say("askedRange", { low: number(question.low), high: number(question.high) }));
-  if (question.kind === "table") return [question.rows, question.columns].map(listed);
-  if (question.kind === "several") return [el("p", { class: "quiet" }, say("checkAll")), listed(question.choices)];
-  if (question.kind !== "list") return listed(question.choices);
-  return el("details", {}, el("summary", {}, say("askedWords", { count: number(question.choices.length) })), listed(question.choices));
+  if (question.kind === "table") return [question.rows, question.columns].map((texts, part) => listed(texts, question.shown[part]));
+  if (question.kind === "several") return [el("p", { class: "quiet" }, say("checkAll")), choices()];
+  if (question.kind !== "list") return choices();
+  return el("details", {}, el("summary", {}, say("askedWords", { count: number(question.choices.length) })), choices());
 }
 
 export function codeStep(reader, count, onuse) {
@@ -150,7 +151,8 @@ export function answerStep(reader, task, levelNumber, answers, onanswer) {
     "answer",
     say("answerTitle"),
     task.levels.length > 1 && el("p", { class: "fixed" }, say("levelFixed", { level: plain(task.levels[levelNumber].name) })),
-    task.questions.map((question, j) => {
+    task.shown.map((j) => {
+      const question = task.questions[j];
       return FIELDS[question.kind](reader, question, j, answers[j], (answer) => {
         onanswer(j, answer);
         if (answer !== null) showMissing(j, false);
@@ -168,12 +170,12 @@ function showMissing(j, missing) {
   }
 }
 
-// Marks every question without an answer and moves to the first; true if all are answered.
-export function allAnswered(answers) {
+// Marks every question without an answer and moves to the first as they are shown; true if all are answered.
+export function allAnswered(shown, answers) {
   answers.forEach((answer, j) => showMissing(j, answer === null));
-  const first = answers.indexOf(null);
-  if (first >= 0) document.getElementById(`q${first}`).querySelector("input, select").focus();
-  return first < 0;
+  const first = shown.find((j) => answers[j] === null);
+  if (first !== undefined) document.getElementById(`q${first}`).querySelector("input, select").focus();
+  return first === undefined;
 }
 
 // What this device has told the organizer, added up, and what it will have told: plain adding is always valid.

@@ -2,6 +2,7 @@
 import { canSeal, sha256, join } from "./hpke.js";
 import { below } from "./draw.js";
 import { fromBase64url, readCode, readTask, toBase64url } from "./task.js";
+import { inOrder } from "./order.js";
 import { drawReport, sealReport } from "./report.js";
 import { openKeep } from "./keep.js";
 import { attempt, underAnotherCode } from "./send.js";
@@ -115,7 +116,7 @@ async function load() {
     return fail(error.message === "unknown" ? "unknown" : "network");
   }
   try {
-    state.task = await readTask(posted, state.id);
+    state.task = inOrder(await readTask(posted, state.id));
   } catch (error) {
     return fail(["name", "newer", "signature", "promise"].includes(error.message) ? error.message : "format");
   }
@@ -205,6 +206,7 @@ const sendAgainHere = () => sendAgain(refusedHere(), state.code);
 
 function somebodyElse() {
   state.isAnother = true;
+  state.task = inOrder(state.task);
   show("level");
 }
 
@@ -255,6 +257,7 @@ async function useCode(text) {
 async function another() {
   rememberCode(null);
   state.isAnother = true;
+  state.task = inOrder(state.task);
   await usePerson(null);
   show("code-step");
 }
@@ -304,7 +307,7 @@ async function sendAgain(record, code) {
 
 // Draws, seals, keeps; only what is kept on this device is ever sent, also when two tabs come here at the same time.
 async function send(pressed) {
-  if (!allAnswered(state.answers)) return;
+  if (!allAnswered(state.task.shown, state.answers)) return;
   pressed.disabled = true;
   announce(say("sending"));
   if (state.record === null && !(await keepLevel(0))) return void (pressed.disabled = false); // one level: nothing was chosen

@@ -17,8 +17,9 @@ const MOST_WEIGHTS = 1025;
 const DRAFT =
   "version suite title organizer contact privacy_notice operated_by questions levels delta admission at_least " +
   "opens closes expires stop_at analyzer_key analyzer_identity retention_days";
-const KEYS = { draft1: DRAFT, draft2: `${DRAFT} dummies introduction`, level: "name epsilon0 draw planned promise crowd" };
+const KEYS = { draft1: DRAFT, draft2: `${DRAFT} dummies introduction order`, level: "name epsilon0 draw planned promise crowd" };
 const ANSWERS = { choice: "choices", number: "low high step", scale: "choices values", several: "options", table: "rows columns", list: "words" };
+const UNORDERED = ["choice", "several", "table"]; // kinds whose answers may be shown in a random order
 
 // The label by which bytes of one use and version are signed, sealed or hashed.
 export const label = (version, use) => new TextEncoder().encode(`shuffledp/${version} ${use}\0`);
@@ -69,9 +70,10 @@ const crossed = (rows, columns) =>
 function readQuestion(question, version) {
   const { kind } = question;
   need(kind in ANSWERS && (version > 1 || kind === "choice" || kind === "number"), "kind");
-  onlyKeys(question, `text kind ${ANSWERS[kind]} family report_bytes ${version === 1 ? "dummies" : "optional explanation"}`);
+  onlyKeys(question, `text kind ${ANSWERS[kind]} family report_bytes ${version === 1 ? "dummies" : "optional explanation order"}`);
   const { optional = false } = question; // the last answer then says "no answer"
   need(typeof optional === "boolean" && !(optional && kind === "number"), "optional");
+  need(question.order === undefined || (question.order === "random" && UNORDERED.includes(kind)), "order");
   const choices = kind === "table" ? crossed(question.rows, question.columns) : (question.words ?? question.options ?? question.choices ?? []);
   if (kind === "table") need(question.rows.length > 1 && question.columns.length > 1 && choices.length <= MOST_CELLS, "table");
   if (kind === "several") need(choices.length > 1 && choices.length <= MOST_OPTIONS, "options");
@@ -125,6 +127,7 @@ function readDraft(bytes) {
   need(!("shufflers" in draft.operated_by || "mix_by" in draft), "newer");
   onlyKeys(draft, KEYS[`draft${draft.version}`]);
   need(draft.admission === "codes" || draft.admission === "open", "admission");
+  need(draft.order === undefined || draft.order === "random", "order");
   need(draft.delta > 0 && draft.delta < 1, "delta");
   need([draft.opens, draft.closes, draft.expires].every(isTime), "times");
   need(isCount(draft.questions.length, 32) && isCount(draft.levels.length, 8), "length");

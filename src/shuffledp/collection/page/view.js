@@ -60,12 +60,12 @@ export function choiceField(reader, question, j, chosen, onchange) {
     { class: "question", id: `q${j}` },
     el("legend", {}, text(question.text)),
     explained(reader, question),
-    question.choices.map((choice, i) =>
+    question.shown.map((i) =>
       el(
         "label",
         { class: "row" },
         el("input", { type: "radio", name: `q${j}`, value: i, checked: chosen === i, onchange: () => onchange(i) }),
-        el("span", {}, text(choice)),
+        el("span", {}, text(question.choices[i])),
       ),
     ),
     el("p", { class: "error", id: `q${j}-error`, hidden: true }, say("missingChoice")),
@@ -93,12 +93,12 @@ export function severalField(reader, question, j, chosen, onchange) {
     el("legend", {}, text(question.text)),
     explained(reader, question),
     el("p", { class: "quiet" }, say("checkAll")),
-    question.choices.map((choice, i) =>
+    question.shown.map((i) =>
       el(
         "label",
         { class: "row" },
         el("input", { type: "checkbox", name: `q${j}`, value: i, checked: isChecked(i), onchange: () => toggle(i) }),
-        el("span", {}, text(choice)),
+        el("span", {}, text(question.choices[i])),
       ),
     ),
     el("p", { class: "error", id: `q${j}-error`, hidden: true }, say("missingChoice")),
@@ -119,12 +119,12 @@ export function tableField(reader, question, j, chosen, onchange) {
       "fieldset",
       { class: "part" },
       el("legend", {}, label),
-      texts.map((choice, i) =>
+      question.shown[part].map((i) =>
         el(
           "label",
           { class: "row" },
           el("input", { type: "radio", name: `q${j}-${part}`, value: i, checked: at[part] === i, onchange: () => choose(part, i) }),
-          el("span", {}, text(choice)),
+          el("span", {}, text(texts[i])),
         ),
       ),
     );
