@@ -177,14 +177,15 @@ def last_within(
         at_high, stride = at(high), 4 * stride
     slow = 0
     while (width := high - low) > 1:
-        middle, ends = (low + high) // 2, math.isfinite(at_low) and math.isfinite(at_high)
-        if slow < _MOST_SLOW and len(known) > 1:
-            (_, one, at_one), (size, two, at_two) = sorted(known)[:2]
-            if ends and 2.0 * size > max(at_high, -at_low):
-                one, two, at_one, at_two = low, high, at_low, at_high
-            if (at_two - at_one) * (two - one) > 0.0:
-                expected = _between(one, two, at_one / (at_one - at_two), geometric=geometric)
-                middle = min(max(expected, low + 1), high - 1)
+        middle = (low + high) // 2
+        if slow < _MOST_SLOW:
+            smallest = [point[1:] for point in sorted(known)[:2]]
+            expected = _crossing(*smallest, geometric=geometric) if len(smallest) == 2 else math.nan
+            ends = math.isfinite(at_low) and math.isfinite(at_high)
+            if ends and not (low <= expected <= high and 2.0 * abs(smallest[1][1]) < max(at_high, -at_low)):
+                expected = _crossing((low, at_low), (high, at_high), geometric=geometric)
+            if low <= expected <= high:
+                middle = min(max(int(expected), low + 1), high - 1)
         found = at(middle)
         if found <= 0.0:
             low, at_low = middle, found
@@ -194,13 +195,16 @@ def last_within(
     return low
 
 
-def _between(one: int, two: int, share: float, *, geometric: bool) -> int:
-    """Return the whole number at or below the point that is `share` of the way from `one` to `two`, or beyond."""
-    share = min(max(share, -_MOST_SHARE), _MOST_SHARE)
+def _crossing(one: tuple[int, float], two: tuple[int, float], *, geometric: bool) -> float:
+    """Return the whole number at or below the point where the line through two points is 0; NaN if it does not rise."""
+    (at, first), (to, second) = one, two
+    if not (second - first) * (to - at) > 0.0:
+        return math.nan
+    share = first / (first - second)
     if not geometric:
-        return one + math.floor(share * (two - one))
-    power = min(share * math.log((1.0 + two) / (1.0 + one)), _MOST_LOG)
-    return int((1.0 + one) * math.exp(power)) - 1
+        return math.floor(at + share * (to - at)) if abs(share) < _MOST_SHARE else math.nan
+    power = share * math.log((1.0 + to) / (1.0 + at))
+    return math.floor((1.0 + at) * math.exp(power)) - 1.0 if power < _MOST_LOG else math.nan
 
 
 def apportioned(budgets: Budgets, n: int) -> Budgets:
