@@ -7,8 +7,10 @@ functions, so it has the dummies that its promise needs; then, for every number 
 dummies are drawn, estimated by `estimate_question`, and the 95 % intervals of all shares are compared with the records.
 Printed are the half-width that `task plan` promises at the worst answers, the one expected where all answers are as
 frequent, the one found there, the quotient of these two, and the coverage of all intervals together with the lowest of
-one answer. Before the table: CPU seconds to certify the floor of 32 questions of 3, 4, ..., 34 answers, under a ball
-law and under a normal one, and to draw and seal the dummies of 10 questions.
+one answer. Before the table, which `--runs 0` leaves out: CPU seconds to decide whether the dummies of 32 questions of
+5 answers, and of 3, 4, ..., 34 answers, keep promise 2, under a ball law and under a normal one, in a process and on a
+survey page that decide for the first time (the page needs node); and CPU seconds to draw and seal the dummies of 10
+questions of 5 answers.
 
 Beside stand two mechanisms without local noise, for each share by itself: "geometric" is the central two-sided
 geometric mechanism of epsilon/2 (replacing a person moves two counts by one), added by somebody who sees all answers;
@@ -19,8 +21,13 @@ its sampling rate is 1, up to the cut at 0, so it has the same half-width and k 
 from __future__ import annotations
 
 import argparse
+import json
 import math
+import shutil
+import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -28,11 +35,20 @@ from shuffledp.ball import BallDummies
 from shuffledp.collection.draw import Family
 from shuffledp.collection.estimates import Tallied, count_law, estimate_question, slopes_of
 from shuffledp.collection.keys import AnalyzerKey
-from shuffledp.collection.laws import NormalSearch, drawn_columns, floor_of_columns, needed_ball
+from shuffledp.collection.laws import (
+    NormalSearch,
+    TaskLaw,
+    drawn_columns,
+    floor_of_columns,
+    needed_ball,
+    seal_dummies,
+    written_law,
+)
 from shuffledp.collection.planner import half_width
-from shuffledp.collection.sealing import Sealer, new_identity, new_private
+from shuffledp.collection.sealing import Opener, new_identity, new_private
 from shuffledp.collection.survey import draft_of_survey
-from shuffledp.collection.task import Draft
+from shuffledp.collection.survey_page import modules
+from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.dummies import StatedCells
 from shuffledp.numerics.floats import UNBOUNDED
 from shuffledp.numerics.randomness import Randomness, simulation_random
@@ -95,30 +111,68 @@ def expected_half_width(draft: Draft, n: int) -> float:
     return float(chances[likely] @ (ends[:, 1] - ends[:, 0]) / chances[likely].sum() / 2.0)
 
 
-def certifying(epsilon0: float) -> tuple[float, float]:
-    """Return CPU seconds to certify 32 questions of different sizes at promise 2: under a ball law, a normal one."""
-    families = tuple(Family(f"krr:{k}", k) for k in range(3, 35))
-    keep = tuple(family.threshold(epsilon0) for family in families)
-    ball = needed_ball([(epsilon0, 2.0)], families, DELTA)
-    normal = NormalSearch(families, ((2.0, keep),), DELTA, 1).found()
-    assert normal is not None
-    found: list[float] = []
-    for fresh in (  # a law of which nothing is remembered
-        lambda: BallDummies(ball.columns, (*ball.radius, 0), ball.centre),
-        lambda: tuple(StatedCells(cells.answers, cells.side[:-1]) for cells in normal),
-    ):
-        start = time.process_time()
-        floor_of_columns(fresh(), keep, 1, UNBOUNDED).keeps(2.0, DELTA)
-        found.append(time.process_time() - start)
-    return found[0], found[1]
+PAGE = """
+import { readFileSync } from "node:fs";
+import { checkPromises } from "./ball.js";
+const task = JSON.parse(readFileSync(0, "utf8"));
+for (const level of task.levels) level.draw = level.draw.map(BigInt);
+const start = process.cpuUsage();
+checkPromises(task);
+const { user, system } = process.cpuUsage(start);
+console.log((user + system) / 1e6);
+"""
 
 
-def closing(choices: int, epsilon0: float) -> tuple[float, int, str]:
-    """Return CPU seconds to draw and seal the dummies of 10 questions, how many these are, and their law."""
-    ten, random = drafted(choices, epsilon0, 2.0, 10), simulation_random(26)
-    sealer, start = Sealer(ten.analyzer_key), time.process_time()
-    sealed = [sealer.seal(bytes([report]), b"bench") for column in drawn_columns(ten, random) for report in column]
-    return time.process_time() - start, len(sealed), ten.questions[0].dummies.law
+def certifying(epsilon0: float) -> None:
+    """Print the CPU seconds to decide about 32 questions at promise 2, of equal and different sizes, by each law."""
+    for name, sizes in (("of 5 answers", [5] * 32), ("of 3 to 34 answers", list(range(3, 35)))):
+        families = tuple(Family(f"krr:{k}", k) for k in sizes)
+        keep = tuple(family.threshold(epsilon0) for family in families)
+        ball = needed_ball([(epsilon0, 2.0)], families, DELTA)
+        normal = NormalSearch(families, ((2.0, keep),), DELTA, 1).found()
+        assert normal is not None
+        for law, fresh in (  # a law of which nothing is remembered
+            (ball, BallDummies(ball.columns, (*ball.radius, 0), ball.centre)),
+            (normal, tuple(StatedCells(cells.answers, cells.side[:-1]) for cells in normal)),
+        ):
+            start = time.process_time()
+            floor_of_columns(fresh, keep, 1, UNBOUNDED).keeps(2.0, DELTA)
+            took = time.process_time() - start
+            page = on_page(law, families, keep, epsilon0)
+            print(
+                f"floor of 32 questions {name}, {'ball' if law is ball else 'normal'}: {took:.3f} s, on the page "
+                + ("not timed without node" if page is None else f"{page:.3f} s")
+            )
+
+
+def on_page(law: TaskLaw, families: tuple[Family, ...], keep: tuple[int, ...], epsilon0: float) -> float | None:
+    """Return the CPU seconds in which a page that has just been opened finds promise 2 kept; None without node."""
+    node = shutil.which("node")
+    if node is None:
+        return None
+    centres = law.centre if isinstance(law, BallDummies) else [cells.middle for cells in law]
+    columns = [
+        {"question": place, "family": {"kind": "krr", "records": k, "reports": k, "cells": k, "pieces": 1}, "centre": h}
+        for place, (k, h) in enumerate(zip((family.records for family in families), centres, strict=True))
+    ]
+    level = {"epsilon0": epsilon0, "promise": 2.0, "draw": [str(each) for each in keep]}
+    task = {"version": 2, "delta": DELTA, "admission": "codes", "dummies": written_law(law), "columns": columns}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, source in modules().items():
+            Path(folder, f"{name}.js").write_text(source, encoding="utf-8")
+        Path(folder, "package.json").write_text('{"type": "module"}', encoding="utf-8")
+        Path(folder, "timed.js").write_text(PAGE, encoding="utf-8")
+        given = json.dumps(task | {"levels": [level]})
+        command = [node, str(Path(folder, "timed.js"))]
+        return float(subprocess.run(command, input=given, capture_output=True, text=True, check=True).stdout)
+
+
+def closing(epsilon0: float) -> tuple[float, int, str]:
+    """Return the CPU seconds to draw and seal dummies of 10 questions of 5 answers, how many these are, their law."""
+    task = PostedTask.post(drafted(5, epsilon0, 2.0, 10), Opener(new_private()).public, new_identity())
+    start = time.process_time()
+    sealed = sum(len(reports) for _, reports in seal_dummies(task, simulation_random(26)))
+    return time.process_time() - start, sealed, task.draft.questions[0].dummies.law
 
 
 def geometric(epsilon: float) -> tuple[int, int]:
@@ -142,10 +196,11 @@ def main() -> None:
     parser.add_argument("--people", default="100,200,500,1000,5000")
     typed = parser.parse_args()
     random = simulation_random(26)
-    ball, normal = certifying(typed.epsilon0)
-    print(f"floor of 32 questions of 3 to 34 answers certified in {ball:.3f} s (ball), {normal:.3f} s (normal)")
-    sealed, many, law = closing(typed.choices, typed.epsilon0)
-    print(f"{many:,} {law} dummies of 10 questions drawn and sealed in {sealed:.2f} s")
+    certifying(typed.epsilon0)
+    took, many, law = closing(typed.epsilon0)
+    print(f"{many:,} {law} dummies of 10 questions of 5 answers drawn and sealed in {took:.2f} s")
+    if not typed.runs:
+        return
     print("promise     n  dummies  promised expected  found  quotient  coverage  lowest  geometric, LNF  LNF's dummies")
     for promise in (float(word) for word in typed.promises.split(",")):
         draft = drafted(typed.choices, typed.epsilon0, promise)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 from tools.count_house import House
@@ -10,6 +11,14 @@ from tools.draw_house import BESIDE, PICTURE, below, lines, picture, rooms, rows
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+@cache
+def imported() -> dict[str, set[str]]:
+    """Rooms that each room imports; read once for all tests."""
+    return rooms(House())
+
+
 ROOMS = PAGE[PAGE.index("## The rooms") : PAGE.index("## Three ways")]
 
 
@@ -17,7 +26,7 @@ def test_the_page_has_a_paragraph_for_each_room():
     named = {
         room for line in re.findall(r"^\*\*\w+.*", ROOMS, re.MULTILINE) for room in re.findall(r"\*\*(\w+)\*\*", line)
     }
-    assert named == set(rooms(House()))
+    assert named == set(imported())
 
 
 def test_the_page_names_every_file_that_stands_beside_the_folders():
@@ -36,7 +45,7 @@ def test_what_the_page_points_to_is_there():
 
 
 def test_the_picture_is_the_one_that_the_imports_draw():
-    assert PICTURE.read_text(encoding="utf-8") == picture(rooms(House())), "run python -m tools.draw_house"
+    assert PICTURE.read_text(encoding="utf-8") == picture(imported()), "run python -m tools.draw_house"
 
 
 def test_a_line_that_follows_from_two_others_is_left_out():

@@ -167,10 +167,11 @@ def test_rounding_errors_are_counted_where_a_side_is_promised():
     for path in OUTSIDE:
         name = str(path.relative_to(ROOT / "src" / "shuffledp"))
         counting, literals = COUNTING.get(name, set()), NO_ROUNDINGS.get(name, set())
-        found = {function: here - literals for function, here in rounding_in(path).items()}
+        there = rounding_in(path)
+        found = {function: here - literals for function, here in there.items()}
         left = {function: here for function, here in found.items() if here}
         assert left.keys() == counting, f"{name}: {left}; see shuffledp.numerics.floats, .interval"
-        seen = {value for here in rounding_in(path).values() for value in here}
+        seen = {value for here in there.values() for value in here}
         assert literals <= seen, f"{name}: {literals - seen} no longer stand there"
 
 

@@ -226,6 +226,22 @@ def test_the_search_finds_the_edge_in_few_steps(edge, power, stride, geometric):
     assert last_within(lambda _: 1.0, 5, 10**12, stride, geometric=geometric) == 5
 
 
+@pytest.mark.parametrize("edge", [30, 1007, 250_000, 10**9])
+@pytest.mark.parametrize("bent", [0.0, 0.1])
+def test_near_the_edge_of_a_smooth_function_few_numbers_are_asked(edge, bent):
+    """Each costs a certificate: of those within a tenth of the answer there are four, two of which are needed."""
+    asked: list[int] = []
+
+    def value(x: int) -> float:
+        asked.append(x)
+        away = math.log((1.0 + x) / (1.5 + edge))
+        return 9.0 * away - bent * away**2
+
+    assert last_within(value, 0, 10**12, geometric=True) == edge
+    assert sum(abs(x - edge) <= edge / 10 for x in asked) <= 4
+    assert len(asked) == len(set(asked))
+
+
 # ---------------------------------------------------------------- rounds
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -16,6 +17,7 @@ from shuffledp.accounting import NormalFloor
 from shuffledp.accounting.theorems.floor import normal
 from shuffledp.ball import below_of
 from shuffledp.dummies import WHOLE, StatedCells, normal_side
+from shuffledp.errors import attempt
 from shuffledp.numerics.floats import UNBOUNDED
 from shuffledp.numerics.randomness import simulation_random
 
@@ -294,6 +296,63 @@ def test_products_of_palindromes_are_those_of_school(sizes, weights):
         assert len(found) == reach + 1
         for t in {0, 1, reach // 2, reach - 1, reach} & set(range(reach + 1)):
             assert found[t] == at(t)
+
+
+def drawn_floor(seed: int) -> NormalFloor:
+    """A random law: normal, bent or flat weights; equal and different questions, with and without local noise."""
+    rng = np.random.default_rng(seed)
+    spread = float(np.exp(rng.uniform(np.log(0.4), np.log(16.0))))
+    side = normal_side(spread, max(1, int(spread * rng.uniform(1.0, 7.0))))
+    if seed % 4 == 1:
+        side = tuple(sorted((int(each * (1 + rng.uniform(0.0, 1e-7))) for each in side), reverse=True))
+    elif seed % 4 == 2:
+        side = tuple(max(each >> 40, 1) for each in side)
+    elif seed % 12 == 3:
+        side = (1 << 40,) * len(side)
+    columns, kept = list[StatedCells](), list[int]()
+    for _ in range(int(rng.integers(1, 9))):
+        centre = int(rng.integers(1, len(side)))
+        keep = (WHOLE, 0, WHOLE - 1, int(rng.integers(WHOLE, dtype=np.uint64)))[int(rng.integers(4))]
+        times = int(rng.integers(1, 5))
+        columns += [StatedCells(int(rng.integers(2, 20)), side[: centre + 1])] * times
+        kept += [keep] * times
+    return NormalFloor(tuple(columns), tuple(kept), 1 + seed % 2, UNBOUNDED)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_doubles_enclose_what_whole_numbers_find(seed):
+    """Whatever the law; both refuse the same weights, and doubles decide nothing where they prove nothing."""
+    floor = drawn_floor(seed)
+    for epsilon in (0.0, 0.3, 1.1, 4.0, 10.0):
+        exact = attempt(lambda epsilon=epsilon: floor.delta_rational(epsilon), (sdp.InvalidInput,))
+        if not isinstance(exact, Fraction):
+            with pytest.raises(sdp.InvalidInput, match="not nearly those"):
+                floor.keeps(epsilon, 1e-6)
+            return
+        rough = floor._in_doubles(epsilon)
+        if exact == 1:  # which is where it is cut off
+            assert rough.upper >= 1
+        else:
+            assert rough.lower <= exact <= rough.upper
+            for delta in (float(exact) * (1 + 1e-15), float(exact) * (1 - 1e-15), float(exact) / 2, float(exact) * 2):
+                if 0.0 < delta < 1.0:
+                    assert floor.keeps(epsilon, delta) == (exact <= Fraction(delta))
+
+
+def test_doubles_decide_what_is_not_on_the_edge(monkeypatch):
+    """32 questions of different sizes are decided without one long number; at the edge whole numbers are asked."""
+    floor = NormalFloor(tuple(MANY_SIZES), (WHOLE * 9 // 10,) * 32, 1, UNBOUNDED)
+    edge = float(floor.delta_rational(2.0))
+    rough = floor._in_doubles(2.0)
+    assert rough.upper - rough.lower < 1e-8 * edge
+    fresh, asked = replace(floor), list[float]()
+    monkeypatch.setattr(NormalFloor, "delta_rational", lambda self, epsilon: asked.append(epsilon) or Fraction(edge))
+    assert fresh.keeps(2.0, edge * (1 + 1e-8))
+    assert not fresh.keeps(2.0, edge * (1 - 1e-8))
+    assert "losses" not in vars(fresh)
+    assert not asked
+    assert fresh.keeps(2.0, edge)
+    assert asked == [2.0]
 
 
 def exact_of_sides(k: int, side: tuple[int, ...], epsilon: float) -> float:

@@ -199,9 +199,9 @@ def test_over_rounds_and_against_the_shuffler(run):
     arguments = (
         "plan",
         "--epsilon0",
-        "3",
+        "1.5",
         "--n",
-        "2000",
+        "400",
         *MEAN,
         "--delta",
         "1e-6",

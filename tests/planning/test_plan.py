@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import math
 
 import numpy as np
@@ -123,6 +124,18 @@ def test_the_curve_passes_through_the_plan_and_falls(met):
     (at,) = [point for point in met.curve if point.factor == pytest.approx(1.0)]
     assert at.standard_error == pytest.approx(met.standard_error, rel=1e-9)
     assert at.epsilon == pytest.approx(met.guarantee.epsilon.upper, rel=1e-6)
+
+
+def test_the_curve_is_certified_when_it_is_read(monkeypatch):
+    """A terminal shows none, and it cost more than the rest of a plan."""
+    asked = list[Budgets]()
+    module = importlib.import_module("shuffledp.planning.plan")
+    curve = module.error_curve
+    monkeypatch.setattr(module, "error_curve", lambda rule, *rest: asked.append(rule.budgets) or curve(rule, *rest))
+    made = make(Budgets((0.04,), (10,)))
+    assert not asked
+    assert made.curve is made.curve
+    assert asked == [made.bucketing.budgets]
 
 
 @pytest.mark.costly

@@ -6,7 +6,6 @@ the safe side until that agrees (see `search`).
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -32,6 +31,9 @@ from shuffledp.setting import Seen, Setting
 # whoever the victim is? Certified bounds are monotone in the numbers searched for, their computed values nearly so:
 # nothing is claimed of a candidate that was not evaluated itself.
 
+_MOST_SLOW = 3
+"""Largest number of steps of a search in a row that leave more than half of what was left."""
+_MOST_SHARE, _MOST_LOG = 1e6, 64.0
 _NEAR = 0.2
 """Largest log(computed delta/wanted delta) at which the search takes the epsilon as within reach."""
 
@@ -154,36 +156,55 @@ def last_within(
 
     Notes
     -----
-    Regula falsi, alternating with a point beyond the expected root, so that both ends move, and now and then bisection.
+    A secant through the two points with the smallest values, once these are small beside the values at both ends, and
+    before through both ends: so few evaluations near the root are enough. Bisection where three steps have not halved
+    what is left.
     """
+    known: list[tuple[float, int, float]] = []  # size of a finite value, its place, the value
+
+    def at(number: int) -> float:
+        found = value(number)
+        if math.isfinite(found):
+            known.append((abs(found), number, found))
+        return found
+
     at_low, at_high, high = math.nan, math.nan, low
     while not at_high > 0.0:
         low, at_low = high, at_high
         if low >= limit:
             return limit
         high = min(low + stride, limit)
-        at_high, stride = value(high), 4 * stride
-    for step in itertools.count():
-        if high - low <= 1:
-            break
+        at_high, stride = at(high), 4 * stride
+    slow = 0
+    while (width := high - low) > 1:
         middle = (low + high) // 2
-        if step % 4 != 3 and math.isfinite(at_low) and math.isfinite(at_high):
-            expected = _between(low, high, at_low / (at_low - at_high), geometric=geometric)
-            towards = 1 if high - expected > expected - low else -1
-            lean = max((high - low) >> 7, 1) * towards if step % 2 else 0
-            middle = min(max(expected + lean, low + 1), high - 1)
-        found = value(middle)
+        if slow < _MOST_SLOW:
+            smallest = [point[1:] for point in sorted(known)[:2]]
+            expected = _crossing(*smallest, geometric=geometric) if len(smallest) == 2 else math.nan
+            ends = math.isfinite(at_low) and math.isfinite(at_high)
+            if ends and not (low <= expected <= high and 2.0 * abs(smallest[1][1]) < max(at_high, -at_low)):
+                expected = _crossing((low, at_low), (high, at_high), geometric=geometric)
+            if low <= expected <= high:
+                middle = min(max(int(expected), low + 1), high - 1)
+        found = at(middle)
         if found <= 0.0:
             low, at_low = middle, found
         else:
             high, at_high = middle, found
+        slow = slow + 1 if 2 * (high - low) > width else 0
     return low
 
 
-def _between(low: int, high: int, share: float, *, geometric: bool) -> int:
+def _crossing(one: tuple[int, float], two: tuple[int, float], *, geometric: bool) -> float:
+    """Return the whole number at or below the point where the line through two points is 0; NaN if it does not rise."""
+    (at, first), (to, second) = one, two
+    if not (second - first) * (to - at) > 0.0:
+        return math.nan
+    share = first / (first - second)
     if not geometric:
-        return low + int(share * (high - low))
-    return int((1.0 + low) * ((1.0 + high) / (1.0 + low)) ** share) - 1
+        return math.floor(at + share * (to - at)) if abs(share) < _MOST_SHARE else math.nan
+    power = share * math.log((1.0 + to) / (1.0 + at))
+    return math.floor((1.0 + at) * math.exp(power)) - 1.0 if power < _MOST_LOG else math.nan
 
 
 def apportioned(budgets: Budgets, n: int) -> Budgets:

@@ -26,6 +26,7 @@ SCRIPTS = (
     "hpke",
     "draw",
     "normal",
+    "doubles",
     "ball",
     "task",
     "order",

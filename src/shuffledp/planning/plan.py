@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -374,8 +375,12 @@ class Plan(Told):
         Changes that would reach the error.
     alternatives : tuple of Alternative
         Every way that was compared, the chosen one first.
+
+    Attributes
+    ----------
     curve : tuple of Point
-        Error and certified epsilon of the chosen way, all its budgets multiplied by one factor.
+        Error and certified epsilon of the chosen way, all its budgets multiplied by one factor; computed when it is
+        first read.
     """
 
     question: PlannedQuestion
@@ -390,7 +395,12 @@ class Plan(Told):
     limit: Limit
     remedies: Remedies
     alternatives: tuple[Alternative, ...]
-    curve: tuple[Point, ...]
+
+    @cached_property
+    def curve(self) -> tuple[Point, ...]:
+        """Error and certified epsilon of the chosen way, all its budgets multiplied by one factor."""
+        wish = Wish(self.target_epsilon, self.delta, self.bucketing.around)
+        return error_curve(self.bucketing, self.question, wish)
 
     @property
     def bucketing(self) -> Bucketing:
@@ -530,7 +540,6 @@ def plan(
         limit,
         find_remedies(rule, budgets, ask, target_error),
         tuple(rows),
-        error_curve(rule, asked, wish),
     )
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import struct
 from typing import Any
 
+import numpy as np
 import pytest
 
+from shuffledp.accounting import NormalFloor
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.laws import floor_of_columns, law_of_task
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.sealing import Opener, sign
 from shuffledp.collection.task import PostedTask
-from shuffledp.dummies import normal_side
+from shuffledp.dummies import WHOLE, StatedCells, normal_side
 from shuffledp.errors import InvalidInput, attempt
 from shuffledp.numerics.floats import UNBOUNDED
 from tests.collection.page.test_ball import READ, answer_of
@@ -76,6 +79,75 @@ def test_the_page_and_python_agree_to_the_last_digits_of_delta(node, questions):
     exact = float(floor.delta_at(promise * (1 + 1e-8)).upper)
     for delta, holds in ((exact * (1 + 1e-12), True), (exact * (1 - 1e-12), False)):
         assert told(node, whole | {"delta": delta}) == (holds, None if holds else "promise")
+
+
+def page_law(seed: int) -> tuple[dict[str, Any], NormalFloor]:
+    """A random law as the page reads it, and as Python does."""
+    rng = np.random.default_rng(seed)
+    side = normal_side(float(np.exp(rng.uniform(-0.9, 2.7))), int(rng.integers(2, 70)))
+    side = tuple(each for each in side if each)
+    if seed % 3 == 0:
+        side = tuple(max(each >> 45, 1) for each in side)
+    kinds = [(int(rng.integers(2, 20)), int(rng.integers(1, len(side)))) for _ in range(int(rng.integers(1, 6)))] * 2
+    keep = [(WHOLE, 0, int(rng.integers(WHOLE, dtype=np.uint64)))[int(rng.integers(3))] for _ in kinds]
+    columns = [{"question": place, "family": {"records": size}, "centre": h} for place, (size, h) in enumerate(kinds)]
+    weights = [str(each) for each in side]
+    law = NormalFloor(tuple(StatedCells(size, side[: h + 1]) for size, h in kinds), tuple(keep), 1, UNBOUNDED)
+    return {"dummies": {"weights": weights}, "columns": columns, "draw": [str(each) for each in keep]}, law
+
+
+def test_the_page_encloses_in_doubles_what_python_finds_in_whole_numbers(node):
+    """At five factors each of forty laws; where the page refuses a law, Python does."""
+    drawn = [page_law(seed) for seed in range(40)]
+    factors = [1.0, 1.25, 2.0, 20.0, 2.0**20]
+    script = """
+import { roughFloor } from "./doubles.js";
+import { kindsOf } from "./normal.js";
+const found = given.laws.map((law) => {
+  try {
+    const rough = roughFloor(kindsOf(law))({ draw: law.draw.map(BigInt) });
+    return given.factors.map((factor) => rough(factor).map((end) => (end === Infinity ? null : end)));
+  } catch (error) {
+    return error.message;
+  }
+});
+give(found);
+"""
+    told = node(script, {"laws": [law for law, _ in drawn], "factors": factors})
+    known, widths = 0, list[float]()
+    for ends, (_, law) in zip(told, drawn, strict=True):
+        if ends == "dummies":
+            with pytest.raises(InvalidInput, match="not nearly those"):
+                law.delta_rational(1.0)
+            continue
+        for (low, high), factor in zip(ends, factors, strict=True):
+            exact = law.delta_rational(math.log(factor))  # whose factor is another in the last digit
+            if high is not None:
+                known += 1
+                assert min(low * (1 - 1e-12) - 1e-14, 1.0) <= exact <= high * (1 + 1e-12) + 1e-14
+                widths.append((high - low) / max(high, 1e-9))
+    assert known > 100
+    assert sorted(widths)[len(widths) // 2] < 1e-8
+
+
+def test_the_page_decides_in_doubles_what_is_not_on_the_edge(node):
+    """Its answers are those of the whole numbers, which it does not ask away from the edge."""
+    given, law = page_law(4)
+    exact = float(law.delta_rational(1.0))
+    script = """
+import { expBelow } from "./ball.js";
+import { roughFloor } from "./doubles.js";
+import { kindsOf, NORMAL, normalFloor } from "./normal.js";
+const kinds = kindsOf(given);
+const level = { draw: given.draw.map(BigInt) };
+const power = expBelow(1);
+const exact = normalFloor(kinds)(level)(power << 32n);
+give([...roughFloor(kinds)(level)(Number(power) / 2 ** 128), Number(exact) / 2 ** 96]);
+"""
+    low, high, found = node(script, given)
+    assert low <= found <= high
+    assert found == pytest.approx(exact, rel=1e-14)
+    assert high - low < 1e-8 * exact
 
 
 WRONG: dict[str, tuple[str, Any]] = {

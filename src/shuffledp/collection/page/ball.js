@@ -1,7 +1,8 @@
 // Whether the dummies of a task keep its promises: the floor of docs/theorems/ball.md, (B1) to (B4), in whole numbers
 // rounded outward; that of normal dummies is in normal.js. Python decides alike (src/shuffledp/ball.py,
 // collection/promise.py).
-import { NORMAL, normalFloor } from "./normal.js";
+import { roughFloor } from "./doubles.js";
+import { kindsOf, NORMAL, normalFloor } from "./normal.js";
 
 const ROOM = 1e-8; // by so much another machine's promise may be short, as in collection/agreement.py
 const WHOLE = 1n << 64n;
@@ -158,11 +159,21 @@ function checkWork(terms) {
 function normalCovers(task) {
   const sizes = new Map(task.columns.map(({ family, centre }) => [`${family.records} ${centre}`, [family.records, centre + 1]]));
   checkWork([...sizes.values()].map(([size, many]) => 4 * many * many + 32 * size * many));
-  const levels = normalFloor(task);
+  const kinds = kindsOf(task);
+  const rough = roughFloor(kinds);
   const isTwice = task.admission === "open";
+  const known = { exact: null };
   return (level, epsilon) => {
-    const factor = expBelow(isTwice ? epsilon / 2 : epsilon) << (NORMAL.fine - FINE);
-    let found = levels(level)(factor); // times 2^mass
+    const power = expBelow(isTwice ? epsilon / 2 : epsilon);
+    if (power < 1n << (FINE + 57n)) { // e^epsilon < e^39.5
+      const e = Number(power) / 2 ** Number(FINE);
+      const [low, high] = rough(level)(e).map((each) => (isTwice ? each * (1 + e) : each));
+      if (high * (1 + 2 ** -50) <= task.delta) return true;
+      if (low * (1 - 2 ** -50) > task.delta) return false;
+    }
+    known.exact ??= normalFloor(kinds);
+    const factor = power << (NORMAL.fine - FINE);
+    let found = known.exact(level)(factor); // times 2^mass
     if (isTwice) found = ((found * ((1n << NORMAL.fine) + factor)) >> NORMAL.fine) + 1n;
     const [whole, digits] = exactly(task.delta);
     return found << digits <= whole << NORMAL.mass;

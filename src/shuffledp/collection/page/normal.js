@@ -45,7 +45,7 @@ function product(one, two, first = 0) {
 }
 
 // Powers of `base` whose product is its power of that exponent: squares of squares.
-function powers(base, exponent, multiplied) {
+export function powers(base, exponent, multiplied) {
   const found = [];
   for (let square = base, left = exponent; left > 0; left = Math.floor(left / 2)) {
     if (left % 2 === 1) found.push(square);
@@ -55,7 +55,7 @@ function powers(base, exponent, multiplied) {
 }
 
 // The product of a list, two by two, so that most products are short.
-function multiplyAll(list, multiplied) {
+export function multiplyAll(list, multiplied) {
   let left = list;
   while (left.length > 1)
     left = left.flatMap((one, i) => (i % 2 === 1 ? [] : i + 1 < left.length ? [multiplied(one, left[i + 1])] : [one]));
@@ -237,28 +237,38 @@ function lossesOf({ shape, hidden: { chances, infinite } }, ratios, keep) {
   return windowOf(start, listed, shiftedUp(lost, 64n + FINE - MASS));
 }
 
-// The chance, times 2^MASS and from above, that two reports of all columns tell records apart at e^epsilon = factor/2^FINE,
-// for each level: `levelOf(level)` is a function of the factor.
-export function normalFloor(task) {
+// What the columns of a task have in common: {ratios, kinds: [{answers, shape, columns}]}; those of one number of answers and
+// centre are one kind, which lists their questions.
+export function kindsOf(task) {
   const side = task.dummies.weights.map(BigInt);
   const ratios = ratiosOf(side);
-  const [kinds, shapes, known] = [new Map(), new Map(), new Map()]; // columns of one kind and centre are counted once
+  const [kinds, shapes] = [new Map(), new Map()];
   for (const { question, family, centre } of task.columns) {
     if (!shapes.has(centre)) shapes.set(centre, shapeOf(side.slice(0, centre + 1), ratios));
     const [name, shape] = [`${family.records} ${centre}`, shapes.get(centre)];
-    if (!kinds.has(name)) kinds.set(name, { shape, hidden: unhidden(family.records, shape, known), columns: [] });
+    if (!kinds.has(name)) kinds.set(name, { answers: family.records, shape, columns: [] });
     kinds.get(name).columns.push(question);
   }
+  return { ratios, kinds: [...kinds.values()] };
+}
+
+// K of a kind's columns at a level, and how many columns have it.
+export function timesOf({ columns }, level) {
+  const times = new Map();
+  for (const question of columns) times.set(level.draw[question], (times.get(level.draw[question]) ?? 0) + 1);
+  return [...times];
+}
+
+// The chance, times 2^MASS and from above, that two reports of all columns tell records apart at e^epsilon = factor/2^FINE,
+// for each level: `levelOf(level)` is a function of the factor.
+export function normalFloor({ ratios, kinds }) {
+  const known = new Map();
+  const laws = kinds.map((kind) => ({ ...kind, hidden: unhidden(kind.answers, kind.shape, known) }));
   return (level) => {
-    const laws = [];
-    for (const { columns, ...law } of kinds.values()) {
-      const times = new Map();
-      for (const question of columns) times.set(level.draw[question], (times.get(level.draw[question]) ?? 0) + 1);
-      for (const [keep, count] of times) {
-        laws.push(...powers(lossesOf(law, ratios, keep), count, together));
-      }
-    }
-    const all = multiplyAll(laws, together);
+    const all = multiplyAll(
+      laws.flatMap((law) => timesOf(law, level).flatMap(([keep, count]) => powers(lossesOf(law, ratios, keep), count, together))),
+      together,
+    );
     ratios.reach(() => ratios.low.length > all.start + all.chances.length);
     return (factor) => {
       let found = all.infinite;
