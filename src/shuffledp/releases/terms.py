@@ -212,14 +212,20 @@ class Ask:
         """The columns of the records: one, or one for each coordinate of a vector."""
         question, value = self.question, self.value
         names = (str(value),) if isinstance(value, str | int) else tuple(map(str, value))  # frames number columns
-        if len(names) not in (1, question.columns):
+        needed = question.column_count
+        if len(names) not in ({needed} if question.reads == "texts" else {1, needed}):  # one array holds vectors
             raise InvalidInput(
-                f"value must name {question.columns} column{'s' * (question.columns > 1)} for a {question.name}; "
+                f"value must name {needed} column{'s' * (needed > 1)} for a {question.name}; "
                 f"got {len(names)}: {', '.join(map(str, names[:5]))}"
             )
         if len(set(names)) < len(names):
             raise InvalidInput(f"value names a column twice: {', '.join(names)}")
         return names
+
+    @property
+    def called(self) -> str:
+        """Name of the column, or names of the columns with a comma between them, for titles."""
+        return ", ".join(self.columns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -180,7 +180,7 @@ class Shown:
         return f"{CONFIDENCE:.0%} interval" + (", all together" if self.simultaneous else ", one by one")
 
 
-LEFT = ("category", "item")
+LEFT = ("category", "item", "cell")
 """Headings of columns of words, which are aligned to the left."""
 
 
