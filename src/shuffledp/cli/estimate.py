@@ -119,6 +119,8 @@ def run(name: str, typed: Typed) -> None:
         counts=typed.get("counts", False),
     )
     ask, margins = read_ask(name, typed), read_margins(typed)
+    if typed.get("counts") and not ask.question.shape.amount:
+        raise InvalidInput("--counts adds the sum over all records, and a mean among those who answered has none")
     people = read_people(typed, margins)
     with outputs({"--report": typed["report"], "--csv": typed["csv"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:

@@ -45,6 +45,7 @@ from shuffledp.collection.task import Draft
 from shuffledp.numerics.floats import TINY, ndtri
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, simulation_random
+from shuffledp.questions.answered import AnsweredMean, tried_values
 from shuffledp.questions.crosstab import Independence, Responses
 from shuffledp.questions.estimate import Added, CountEstimate, Estimate, chance_of_a_miss
 from shuffledp.questions.frequency import project_to_simplex
@@ -326,41 +327,6 @@ class Cells:
         )
 
 
-_GRID = 2000
-"""Number of steps of the range on which the ends of a ratio's interval are searched; both move outward by one step."""
-
-
-@dataclass(frozen=True, eq=False)
-class AnsweredMean(Estimate):
-    """The mean of a scale among those who answered, with Fieller's interval.
-
-    The mean t is where sum_j (v_j - t) f_j over the answered steps is 0. The interval holds every t for which that sum
-    is no further from 0 than its half width (Fieller 1954). Local noise and dummies of "no answer" have no effect, as
-    the cell has the weight 0.
-
-    Parameters
-    ----------
-    tried, apart, error : ndarray
-        Values t of the range; the estimate of that sum at each; its standard error.
-    widening : float
-        Factor by which the half width of a sum of this question at 95 % exceeds 1.96 standard errors.
-    """
-
-    tried: FloatArray
-    apart: FloatArray
-    error: FloatArray
-    widening: float
-
-    def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Return both ends of the interval, see the class; parameters as for `Estimate.confidence_interval`."""
-        z = -float(ndtri(chance_of_a_miss(level, 1) / 2.0)) * self.widening
-        inside = np.flatnonzero(np.abs(self.apart) <= z * self.error)
-        if not inside.size:  # nothing in the range fits: the nearest value, as `Estimate` has it
-            inside = np.array([np.abs(self.apart / self.error).argmin()])
-        low, high = max(int(inside[0]) - 1, 0), min(int(inside[-1]) + 1, self.tried.size - 1)
-        return np.asarray(self.tried[low]), np.asarray(self.tried[high])
-
-
 def mean_of_answered(task: Cells, values: Sequence[float]) -> AnsweredMean:
     """Return the estimated mean of a scale among those who answered; the last choice is "no answer".
 
@@ -381,7 +347,7 @@ def mean_of_answered(task: Cells, values: Sequence[float]) -> AnsweredMean:
     base = task.along(weights(round(near)))
     around = np.array(weights(round(near)))
     dummies = base.added.variance / float(((around - around.mean()) ** 2).sum())  # they are exchangeable among cells
-    tried = np.linspace(0.0, whole[-1], _GRID + 1)
+    tried = tried_values(float(whole[-1]))
     each = np.array([weights(t) for t in tried])
     own = [task.own_variance(weights(t)) for t in (0.0, whole[-1] / 2.0, whole[-1])]  # a parabola in t
     variance = np.polyval(np.polyfit([0.0, 0.5, 1.0], own, 2), tried / whole[-1])
@@ -390,6 +356,7 @@ def mean_of_answered(task: Cells, values: Sequence[float]) -> AnsweredMean:
     at = float(np.interp(near, tried, error))
     normal = -float(ndtri(chance_of_a_miss(CONFIDENCE) / 2.0)) * float(base.standard_error)
     wide = float(base.half_width(chance_of_a_miss(CONFIDENCE), base.standard_error))
+    widening = max(wide / normal, 1.0) if normal > 0.0 else 1.0
     return AnsweredMean(
         value=np.asarray(values[0] + unit * near),
         standard_error=np.asarray(unit * min(at / max(total, TINY), float(whole[-1]))),
@@ -399,5 +366,5 @@ def mean_of_answered(task: Cells, values: Sequence[float]) -> AnsweredMean:
         tried=values[0] + unit * tried,
         apart=each @ shares,
         error=error,
-        widening=max(wide / normal, 1.0) if normal > 0.0 else 1.0,
+        wide=lambda miss, error: -ndtri(miss / 2.0) * widening * error,
     )

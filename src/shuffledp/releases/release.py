@@ -222,7 +222,8 @@ class Release:
         True
         """
         if self.question.shape.amount != "sum":
-            raise InvalidInput(f"only means have sums; the question was a {self.question.name}")
+            asked = self.question.shape.title.lower()
+            raise InvalidInput(f"only means have sums, and of all records; the question was a {asked}")
         return self._amounts(level, simultaneous=simultaneous)
 
     def _amounts(self, level: float, *, simultaneous: bool) -> Amounts:
@@ -406,7 +407,7 @@ class SharesRelease(VectorRelease):
 class CrosstabRelease(SharesRelease):
     """Private shares of the cells of a two-way table, with margins, a test, and their central guarantee; see `Release`.
 
-    `estimate`, `standard_error` and `confidence_interval` are of the cells, row by row, in the order of `categories`.
+    `estimate`, `standard_error` and `confidence_interval` are of the cells, in the order of `categories`: row by row.
     """
 
     @property
@@ -430,8 +431,7 @@ class CrosstabRelease(SharesRelease):
         return self.analysis.independence
 
     def _listed(self, level: float, *, simultaneous: bool) -> tuple[Any, Any, Any, Any]:
-        found = self.analysis.numbers(level, simultaneous=simultaneous)
-        return found.value, found.error, found.low, found.high
+        return tuple(vars(self.analysis.numbers(level, simultaneous=simultaneous)).values())  # type: ignore[return-value]
 
     def _index(self) -> dict[str, Any]:
         rows, columns = zip(*self.question.entries, strict=True)  # type: ignore[attr-defined]
