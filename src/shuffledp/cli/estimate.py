@@ -25,7 +25,7 @@ from shuffledp.releases.release import GroupedRelease, JointByGroup, JointReleas
 from shuffledp.releases.run import release
 from shuffledp.releases.terms import Ask, People, Terms
 from shuffledp.report.answer import Answer, title_of, view_of
-from shuffledp.report.terminal import Shown, print_grouped, print_release, print_weighted
+from shuffledp.report.terminal import Shown, print_grouped, print_guarantees, print_release, print_weighted
 from shuffledp.report.to_json import dumps, grouped_to_json, release_to_json, weighted_to_json
 from shuffledp.report.wording import down, near, probability, unshuffled, up
 from shuffledp.shell.estimate_options import typed_name
@@ -563,16 +563,22 @@ def _show(
     out.print(f"[bold]{escape(_together(found))}[/]", highlight=False)
     for level in found.levels if len(found.levels) > 1 else ():
         out.print(f"  people of budget {level.epsilon0:g}: at most {up(level.epsilon)}", highlight=False)
+    said = set[str]()
     for place, (ask, each) in enumerate(zip(asked, joints[0].releases, strict=True)):
         out.print()
         out.print(f"[bold]{escape(title_of(each, ask.called))}[/]", highlight=False)
         if isinstance(found, JointByGroup):
             grouped = found.questions[place]
-            print_grouped(out, completed_groups(grouped, published=published), besides)
+            print_grouped(out, grouped, besides, said)
             if margins is not None:
-                print_weighted(out, grouped, margins)
+                print_weighted(out, grouped, margins, said)
         else:
-            print_release(out, completed(each, published=published), besides)
+            print_release(out, each, besides, said)
+    worst = found.releases[found.worst] if isinstance(found, JointByGroup) else found
+    names = [f"{each.question.name} {ask.called}" for ask, each in zip(asked, worst.releases, strict=True)]
+    answers = [(name, completed(each, published=published)) for name, each in zip(names, worst.releases, strict=True)]
+    out.print()
+    print_guarantees(out, answers, worst.epsilon, worst.delta, bounds=besides.bounds)
     tell_local(typed, [joint.releases[0] for joint in joints])
     for path in written:
         out.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)

@@ -197,8 +197,8 @@ class MeanOfAnswered(Number):
             found.support,
             records=records,
             simultaneous=simultaneous,
+            more=_words(value, low, high, level),
             sentences=(
-                _words(value, low, high, level),
                 "The mean is that of those who answered. Whether somebody did is private, too: a missing record is "
                 "reported as no answer.",
             ),

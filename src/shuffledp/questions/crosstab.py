@@ -451,7 +451,8 @@ class Crosstab(Question):
             simultaneous=simultaneous,
             support=found.support,
             records=records,
-            sentences=(f"{found.independence.words}. A small p says that they go together.",),
+            more=f"{found.independence.words}.",
+            sentences=("A small p says that rows and columns go together by more than chance and noise.",),
             after={"independence": dict(vars(found.independence))},
             projected=projected,
         )

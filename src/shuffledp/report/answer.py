@@ -393,7 +393,9 @@ def grouped_notes(found: GroupedRelease) -> list[str]:
         f"{why}.",
         PUBLIC,
     ]
-    own = {name: view_of(release).sentences for name, release in found.releases.items()}
+    views = {name: view_of(release) for name, release in found.releases.items()}
+    said += [f"{name}: {view.more}" for name, view in views.items() if view.more]
+    own = {name: view.sentences for name, view in views.items()}
     for name, release in found.releases.items():
         alike = {note: all(note in each for each in own.values()) for note in own[name]}
         named = [note if alike.get(note, True) else f"{name}: {note}" for note in notes(release)]
