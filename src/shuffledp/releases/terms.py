@@ -300,7 +300,7 @@ class People:
     budgets: float | str | RowBudgets | None = field(
         default=None,
         metadata=said(
-            "Column with each user's local budget, or one number for all; or else --target-epsilon.",
+            "Column with each person's local budget, or one number for all; or else --target-epsilon.",
             Typed("COL_OR_NUMBER", name="epsilon0"),
         ),
     )

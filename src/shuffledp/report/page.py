@@ -455,7 +455,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
             }
             for level in levels
         ],
-        "counts": {"user": "people", "row": "rows"}[wording.unit(answer.release)],
+        "counts": wording.plural("person" if answer.release is None else wording.unit(answer.release)),
         "levels_total": guarantee.levels_total,
         "gspa": wording.asymptotic_epsilon(guarantee, GSPA),
         "profile": _profile(answer),

@@ -40,6 +40,7 @@ from shuffledp.report.wording import (
     lower_end,
     moves,
     near,
+    plural,
     probability,
     promise,
     situation,
@@ -107,7 +108,7 @@ def _level_table(guarantee: Guarantee, counts: str) -> Table:
         title += f" ({len(shown)} of {count(guarantee.levels_total)} levels, the worst among them)"
     table = Table(title=title, title_justify="left")
     floors = ["by dummies alone", "by the crowd"] if guarantee.setting.dummies is not None else []
-    headings = [f"{counts}s", "central epsilon at most", *floors, "at least", "chances move at most by"]
+    headings = [plural(counts), "central epsilon at most", *floors, "at least", "chances move at most by"]
     for heading in ("local epsilon0", *headings):
         table.add_column(heading, justify="right")
     for level in shown:
@@ -246,7 +247,7 @@ def print_guarantees(
         epsilons = each.guarantee.epsilon
         table.add_row(Text(name), each.mechanism, up(epsilons.upper), down(epsilons.lower))
     console.print(table)
-    number = counted(first.guarantee.setting.budgets.n, unit(first))
+    number = counted(first.guarantee.setting.budgets.n, unit(first), plural(unit(first)))
     for seen in dict.fromkeys(each.guarantee.setting.seen for _, each in answers):
         console.print(f"{number}, seen = {seen}: {SEEN_MEANING[seen]}.", style="dim", highlight=False)
     worst, setting = first.guarantee.worst, first.guarantee.setting
