@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from shuffledp.planning import bucket_budgets as bucket_budgets
     from shuffledp.planning import dummies_price as dummies_price
     from shuffledp.planning import plan as plan
+    from shuffledp.questions.crosstab import Crosstab as Crosstab
     from shuffledp.questions.frequency import Frequency as Frequency
     from shuffledp.questions.frequency import FrequencyTally as FrequencyTally
     from shuffledp.questions.frequency import project_to_simplex as project_to_simplex
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     from shuffledp.releases.keywords import release_by as release_by
     from shuffledp.releases.keywords import release_together as release_together
     from shuffledp.releases.release import Amounts as Amounts
+    from shuffledp.releases.release import CrosstabRelease as CrosstabRelease
     from shuffledp.releases.release import GroupedRelease as GroupedRelease
     from shuffledp.releases.release import ItemsRelease as ItemsRelease
     from shuffledp.releases.release import JointByGroup as JointByGroup

@@ -88,7 +88,7 @@ def test_questions_of_a_file_and_one_page(run, tmp_path):
     assert "All 2 answers together" in found.out
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "All 2 answers together" in page
-    assert "How often does each vote occur?" in page
+    assert "How often does each value of vote occur?" in page
     assert "What are the quantiles of hours?" in page
 
 

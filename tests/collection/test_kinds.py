@@ -17,12 +17,13 @@ from shuffledp.collection.estimates import (
     dummies_between,
     estimate_question,
 )
-from shuffledp.collection.kinds import TIE, More, distance, more_of
+from shuffledp.collection.kinds import More, more_of
 from shuffledp.collection.laws import drawn_columns
 from shuffledp.collection.planner import half_width
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.task import Draft
 from shuffledp.numerics.randomness import Randomness, simulation_random
+from shuffledp.questions.crosstab import TIE, distance
 from shuffledp.questions.estimate import Estimate
 from tests.collection.tasks import bits, choice, parse, scale, second, several, table, words
 

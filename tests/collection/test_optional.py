@@ -12,7 +12,7 @@ from shuffledp.ball import below_of
 from shuffledp.collection.client import answer_code
 from shuffledp.collection.estimates import Tallied, estimate_question
 from shuffledp.collection.keys import AnalyzerKey
-from shuffledp.collection.kinds import AnsweredMean, more_of
+from shuffledp.collection.kinds import more_of
 from shuffledp.collection.kinds_view import more_lines
 from shuffledp.collection.laws import single_ball
 from shuffledp.collection.planner import half_width
@@ -20,6 +20,7 @@ from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
+from shuffledp.questions.answered import AnsweredMean
 from tests.collection.tasks import ANALYST, ANALYZER, bits, choice, draft, number, parse, second, several, table
 
 HEAD = """

@@ -19,7 +19,9 @@ def asked(**changed):
 
 
 def test_such_a_row_is_refused():
-    with pytest.raises(InvalidInput, match=r"who in row 301 is .*nobody knows whose row it is"):
+    with pytest.raises(
+        InvalidInput, match=r"who in row 301 is .*nobody knows whose row it is; .* `missing_person = 'own'`"
+    ):
         asked(rows_per_person=2)
 
 

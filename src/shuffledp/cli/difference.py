@@ -507,7 +507,7 @@ def _side(path: Path, entry: Known, besides: int = 0) -> Side:
         if entry["private"] is not True:
             raise InvalidInput(f"{path_shown(path)} is a simulation, which protects nobody; leave it out")
         question, cost, _ = read_guarantee(entry)
-        check_question(question)
+        check_question("Mean among those who answered" if "answered_share" in entry else question)
         labels, value, error = _answer(question, entry)
         low, high = (float(end) for end in entry["range"])
         step = float(entry["step"])

@@ -18,14 +18,14 @@ from shuffledp.checks import MAX_EPSILON0, choice
 from shuffledp.errors import InvalidInput, path_shown, shown
 from shuffledp.numerics.randomness import choose_random
 from shuffledp.progress import Progress
-from shuffledp.questions.question import question_type, read_groups
+from shuffledp.questions.question import Question, question_type, read_groups
 from shuffledp.records.people import RowBudgets
 from shuffledp.releases.margins import Margins
 from shuffledp.releases.release import GroupedRelease, JointByGroup, JointRelease, Release
 from shuffledp.releases.run import release
 from shuffledp.releases.terms import Ask, People, Terms
-from shuffledp.report.answer import Answer, title_of
-from shuffledp.report.terminal import Shown, print_grouped, print_release, print_weighted
+from shuffledp.report.answer import Answer, title_of, view_of
+from shuffledp.report.terminal import Shown, print_grouped, print_guarantees, print_release, print_weighted
 from shuffledp.report.to_json import dumps, grouped_to_json, release_to_json, weighted_to_json
 from shuffledp.report.wording import down, near, probability, unshuffled, up
 from shuffledp.shell.estimate_options import typed_name
@@ -75,7 +75,7 @@ def read_ask(name: str, typed: Typed) -> Ask:
         Its options.
     """
     value = parse_values(typed["values"]) if "values" in typed else typed["value"]
-    said = {**typed, "dimension": len(value), "kind": typed["norm_kind"]} if "values" in typed else typed
+    said = {**typed, "dimension": len(value), "kind": typed["norm_kind"]} if "norm_kind" in typed else typed
     return read(Ask, typed, question=question_type(name).typed(said), value=value)
 
 
@@ -119,6 +119,8 @@ def run(name: str, typed: Typed) -> None:
         counts=typed.get("counts", False),
     )
     ask, margins = read_ask(name, typed), read_margins(typed)
+    if typed.get("counts") and not ask.question.shape.amount:
+        raise InvalidInput("--counts adds the sum over all records, and a mean among those who answered has none")
     people = read_people(typed, margins)
     with outputs({"--report": typed["report"], "--csv": typed["csv"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
@@ -151,12 +153,13 @@ def read_margins(typed: Typed) -> Margins | None:
 
 def _with_projected(found: Release | GroupedRelease, besides: Shown) -> pl.DataFrame:
     """Return the answer as a table, with the projected shares if the screen shows them."""
-    from shuffledp.questions.frequency import project_to_simplex
+    import polars as pl
 
     frame = found.to_frame(simultaneous=besides.simultaneous, amounts=True)
     if not besides.simplex or isinstance(found, GroupedRelease):
         return frame
-    return frame.with_columns(projected=project_to_simplex(found.estimate))
+    projected = view_of(found, simplex=True, simultaneous=besides.simultaneous).projected
+    return frame.with_columns(pl.Series("projected", projected))
 
 
 def _completed(found: Release | GroupedRelease, published: bool) -> Release | GroupedRelease:
@@ -262,7 +265,7 @@ def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown, margins: 
     from shuffledp.report.page import render
     from shuffledp.report.to_json import weighted_to_json
 
-    value = typed.get("value") or typed["values"]
+    value = typed["value"] if "value" in typed else ", ".join(parse_values(typed["values"]))
     by_group = isinstance(found, GroupedRelease)
     each = [(f", {found.by} {name}", one) for name, one in found.releases.items()] if by_group else [("", found)]
     answers = [
@@ -386,10 +389,10 @@ LONGEST_QUESTIONS = 1 << 20
 """Largest size, in bytes, of a file of questions."""
 
 ITEMS = ("candidates", "max_length", "alphabet", "cut", "false_positives")
-KINDS = ("frequency", "frequent-items", "mean", "variance", "histogram", "quantiles")
+KINDS = ("frequency", "crosstab", "frequent-items", "mean", "variance", "histogram", "quantiles")
 """Allowed kinds of a question in a file."""
-KEYS = {"column", "text", "kind", "choices", "low", "high", "step", "bins", "at", "family", "mechanism",
-        "missing_as", "other", "clip", *ITEMS}  # fmt: skip
+KEYS = {"column", "text", "kind", "choices", "rows", "columns", "low", "high", "step", "bins", "at", "family",
+        "mechanism", "missing_as", "other", "clip", *ITEMS}  # fmt: skip
 """Allowed keys of a question in a file; text, step and the kinds choice and number belong to surveys."""
 
 
@@ -448,16 +451,23 @@ def parse_ask(text: str) -> Ask:
     """
     bad = InvalidInput(
         f'--ask must be like "frequency vote yes,no", "mean hours 0 99", "variance hours 0 99", '
-        f'"histogram hours 0 100 10", "quantiles hours 0 100 0.25,0.5" or "frequent-items dest 3 upper"; got '
+        f'"histogram hours 0 100 10", "quantiles hours 0 100 0.25,0.5", "frequent-items dest 3 upper" or "crosstab '
+        f'side,vote north,south yes,no"; got '
         f"{shown(text)}"
     )
     try:
         kind, column, *rest = shlex.split(text)
-        return Ask(question_type(kind).told(rest), column)
+        question = question_type(kind).told(rest)
+        return Ask(question, _columns_of(question, column))
     except ValueError as error:
         if isinstance(error, InvalidInput) and error.parameter != "kind":
             raise
         raise bad from None
+
+
+def _columns_of(question: Question, said: str | list[str]) -> str | Sequence[str]:
+    """Return the column of a question, or its columns, which a text names with a comma between them."""
+    return parse_values(said) if question.column_count > 1 and isinstance(said, str) else said
 
 
 def read_questions(path: Path) -> list[Ask]:
@@ -485,23 +495,31 @@ def read_questions(path: Path) -> list[Ask]:
 
 
 def _question(entry: Any, where: str) -> Ask:
-    if not isinstance(entry, dict) or not isinstance(entry.get("column"), str):  # pyright: ignore[reportUnknownMemberType]
-        raise InvalidInput(f"{where} needs its column, such as column = 'vote'")
+    known = entry if isinstance(entry, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+    columns = known.get("column")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if not isinstance(columns, str | list) or not all(isinstance(name, str) for name in columns):  # pyright: ignore[reportUnknownVariableType]
+        raise InvalidInput(f"{where} needs its column, such as column = 'vote', or of a table ['side', 'vote']")
     said: dict[str, Any] = entry
     unknown = sorted(set(said) - KEYS)
     if unknown:
         raise InvalidInput(f"{where} says {shown(unknown[0])}, which is unknown; known are {', '.join(sorted(KEYS))}")
     kind = str(said.get("kind", "frequency" if "choices" in said else "mean"))
-    kind = {"choice": "frequency", "number": "mean"}.get(kind, kind)
+    kind = {"choice": "frequency", "number": "mean", "table": "crosstab"}.get(kind, kind)
     try:
         choice(kind, "kind", KINDS)
         if "choices" in said:
             said = {**said, "categories": [_first(choice) for choice in said["choices"]]}
+        said = {**said, **{name: [_first(text) for text in said[name]] for name in ("rows", "columns") if name in said}}
         question = question_type(kind).typed(said)
         family = said.get("mechanism", said.get("family"))
         mechanism = None if family is None else str(family).partition(":")[0]
         return Ask(
-            question, said["column"], mechanism, said.get("missing_as"), said.get("other"), bool(said.get("clip"))
+            question,
+            _columns_of(question, columns),
+            mechanism,
+            said.get("missing_as"),
+            said.get("other"),
+            bool(said.get("clip")),
         )
     except InvalidInput as error:
         raise InvalidInput(f"{where}: {error}") from None
@@ -545,16 +563,22 @@ def _show(
     out.print(f"[bold]{escape(_together(found))}[/]", highlight=False)
     for level in found.levels if len(found.levels) > 1 else ():
         out.print(f"  people of budget {level.epsilon0:g}: at most {up(level.epsilon)}", highlight=False)
+    said = set[str]()
     for place, (ask, each) in enumerate(zip(asked, joints[0].releases, strict=True)):
         out.print()
-        out.print(f"[bold]{escape(title_of(each, str(ask.value)))}[/]", highlight=False)
+        out.print(f"[bold]{escape(title_of(each, ask.called))}[/]", highlight=False)
         if isinstance(found, JointByGroup):
             grouped = found.questions[place]
-            print_grouped(out, completed_groups(grouped, published=published), besides)
+            print_grouped(out, grouped, besides, said)
             if margins is not None:
-                print_weighted(out, grouped, margins)
+                print_weighted(out, grouped, margins, said)
         else:
-            print_release(out, completed(each, published=published), besides)
+            print_release(out, each, besides, said)
+    worst = found.releases[found.worst] if isinstance(found, JointByGroup) else found
+    names = [f"{each.question.name} {ask.called}" for ask, each in zip(asked, worst.releases, strict=True)]
+    answers = [(name, completed(each, published=published)) for name, each in zip(names, worst.releases, strict=True)]
+    out.print()
+    print_guarantees(out, answers, worst.epsilon, worst.delta, bounds=besides.bounds)
     tell_local(typed, [joint.releases[0] for joint in joints])
     for path in written:
         out.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
@@ -563,11 +587,13 @@ def _show(
 def _listed(asked: Sequence[Ask], found: JointRelease | JointByGroup, margins: Margins | None) -> list[dict[str, Any]]:
     """Return the object of each question."""
     if isinstance(found, JointRelease):
-        return [{"column": ask.value, **release_to_json(each)} for ask, each in zip(asked, found.releases, strict=True)]
+        return [
+            {"column": ask.called, **release_to_json(each)} for ask, each in zip(asked, found.releases, strict=True)
+        ]
     listed: list[dict[str, Any]] = []
     for ask, grouped in zip(asked, found.questions, strict=True):
         weighted = {} if margins is None else {"weighted": weighted_to_json(grouped, margins)}
-        listed.append({"column": ask.value, **grouped_to_json(grouped), **weighted})
+        listed.append({"column": ask.called, **grouped_to_json(grouped), **weighted})
     return listed
 
 
@@ -578,11 +604,11 @@ def _joint_page(typed: Typed, asked: Sequence[Ask], found: JointRelease | JointB
     overview: list[Any] = []
     told: list[tuple[str, Release]] = []
     if isinstance(found, JointRelease):
-        told = [(title_of(each, str(ask.value)), each) for ask, each in zip(asked, found.releases, strict=True)]
+        told = [(title_of(each, ask.called), each) for ask, each in zip(asked, found.releases, strict=True)]
     else:
         for ask, grouped in zip(asked, found.questions, strict=True):
             weighted = None if margins is None else weighted_to_json(grouped, margins)
-            titles = {name: title_of(each, str(ask.value)) for name, each in grouped.releases.items()}
+            titles = {name: title_of(each, ask.called) for name, each in grouped.releases.items()}
             title = f"All groups: {next(iter(titles.values()))}"
             overview += grouped_parts(grouped, weighted=weighted, title=title)["overview"]
             told += [

@@ -24,8 +24,8 @@ from shuffledp.shell.options import TABLE
 
 PANELS: Mapping[str, tuple[str, ...]] = {
     "Ask a table (start here: mean)": (
-        "mean", "frequency", "frequent-items", "histogram", "quantiles", "variance", "vector-mean", "release",
-        "difference",
+        "mean", "frequency", "crosstab", "frequent-items", "histogram", "quantiles", "variance", "vector-mean",
+        "release", "difference",
     ),
     "Plan (start here: amplify)": ("amplify", "calibrate", "plan"),
     "Hold a collection (start here: demo collection)": ("task", "serve", "answer", "open"),
@@ -200,6 +200,12 @@ QUESTIONS: Mapping[str, Command] = {
             **e.typed_options("margins"),
             **SHARES,
         },
+    ),
+    "crosstab": Command(
+        "Estimate how two columns of categories go together in a table: cells, margins and independence, privately.",
+        '--values education,income --rows Bachelors,Masters,other --other other --columns "<=50K,>50K" --epsilon0 1',
+        {"rows": (e.Rows, None), "columns": (e.Columns, None), **OTHER, **SHARES},
+        {"values": (e.TwoColumns, NEEDED)},
     ),
     "frequent-items": Command(
         "Find which items are frequent in a table, and how frequent, without a list of all items, privately.",

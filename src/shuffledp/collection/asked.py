@@ -15,12 +15,11 @@ from shuffledp.collection.draw import WHOLE, Family, family_named, most_implied
 from shuffledp.collection.fields import FILLERS, Fields, Text, visible
 from shuffledp.dummies import LARGEST_CENTRE, MOST_ANSWERS
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.randomizers.categorical import MOST_CELLS
 
 MOST_CHOICES = 1000
 MOST_OPTIONS = 32
 """Largest number of options of a question that asks to check any of them."""
-MOST_CELLS = 64
-"""Largest number of cells of a table."""
 MOST_SCALE = 200
 """Largest number of steps, of a common size, between the values of a scale."""
 MOST_COLUMNS = 64

@@ -4,18 +4,12 @@ r"""Estimates that a kind of question has besides its shares: means, differences
 slope s has the value v of its own answer with chance s, else that of a uniform one; people's variance follows from the
 shares, moved to the nearest ones that could be, and the dummies' law is exact (`spread`).
 
-**A margin** of c of k cells is a share whose reports support it with the chances s + (1 - s) c/k and (1 - s) c/k, so
-its interval inverts the exact law of a count (`protocol.count_laws`).
+**Margins and independence** of a table are those of `shuffledp.questions.crosstab`, with the dummies.
 
 **Groups of a table.** In row i the share of column c is p_(c|i) = f_(ic)/f_(i+), and of two rows the difference has the
 derivative (1[cell = (i, c)] - p_(c|i) 1[row = i])/f_(i+) for the first, less the same for the second. Its variance is
 that of this linear functional, its interval that of `spread` with the law of one cell of the dummies brought to their
 variance. Rows are compared whose people can be told from none: below that a quotient has no interval.
-
-**Independence** of rows and columns is tested by simulation: the statistic is sum (f_ab - f_a f_b)^2 / v_ab, v_ab the
-variance that sampling people, their local noise and the dummies give a cell. It is compared with that of tables drawn
-under independence from the estimated margins, with the same people, levels and dummies; the p-value is (1 + number of
-tables at least as far)/(1 + number of tables), so noise alone does not look like dependence.
 
 **The mean among those who answered** an optional scale is a ratio of two such sums, with Fieller's interval
 (`AnsweredMean`).
@@ -51,37 +45,16 @@ from shuffledp.collection.task import Draft
 from shuffledp.numerics.floats import TINY, ndtri
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, simulation_random
-from shuffledp.questions.estimate import Added, CountEstimate, CountLaw, Estimate, chance_of_a_miss
+from shuffledp.questions.answered import AnsweredMean, tried_values
+from shuffledp.questions.crosstab import Independence, Responses
+from shuffledp.questions.estimate import Added, CountEstimate, Estimate, chance_of_a_miss
 from shuffledp.questions.frequency import project_to_simplex
 
 MOST_COMPARED = 12
 """Largest number of choices of which every two are compared."""
 ERROR_RATE = 0.05
 """Probability that any word is called present that nobody sent."""
-TIE = 2.0**-30
-"""Tolerance within which two distances are equal, as mirrored tables and different machines differ in last digits."""
 CONFIDENCE = 0.95
-_TABLES, _DRAWS = 999, 2 * 10**7
-"""Number of tables drawn for the test of independence, and largest number of people in all of them together."""
-
-
-@dataclass(frozen=True)
-class Independence:
-    """The result of a test of independence of a table's rows and columns.
-
-    Parameters
-    ----------
-    statistic : float
-        Distance from independence, in units of the noise.
-    p_value : float
-        The probability of at least that distance under independence.
-    tables : int
-        Number of simulated tables.
-    """
-
-    statistic: float
-    p_value: float
-    tables: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,11 +262,28 @@ class Cells:
 
         ``seed`` determines the tables that the test simulates.
         """
-        shape = (len(self.question.rows), len(self.question.columns))
+        asked, law = self.question, count_law(self.question, self.known, self.counts)
+        shape = (len(asked.rows), len(asked.columns))
+
+        def dummies(random: Randomness) -> NDArray[np.int64]:
+            return draw_column(asked.family, asked.dummies, below_of(random))
+
+        reports = Responses(shape, tuple(self.people), self.shares.law, dummies, asked.optional)
         counts = self.shares.counts.reshape(shape)
-        rows, columns = (self._margin(counts.sum(axis=axis), shape[axis]) for axis in (1, 0))
-        independence = self._independence(shape, simulation_random(seed >> 1))
+        rows, columns = (
+            reports.margin(counts.sum(axis=axis), shape[axis], self._added(shape[axis])) for axis in (1, 0)
+        )
+        variance = law.variance(1.0 / len(asked.choices)) / self.total**2
+        independence = reports.independence(self.shares.value, variance, simulation_random(seed >> 1))
         return More(rows=rows, columns=columns, independence=independence, groups=self._groups(shape, rows))
+
+    def _added(self, cells: int) -> Added:
+        """Return the law of the number of dummies in ``cells`` cells together."""
+        family, dummies = self.question.family, self.question.dummies
+        mean = cells * dummies.count // family.cells
+        around = dummies_along(family, dummies, (1,) * cells + (0,) * (family.cells - cells))
+        reach = len(around) // 2
+        return Added((0.0,) * (mean - reach) + around[max(reach - mean, 0) :])
 
     def _groups(self, shape: tuple[int, int], rows: Estimate) -> tuple[tuple[int, int, int, Estimate], ...]:
         """Return the differences of every two of a few rows in each column, without rows that may be empty."""
@@ -336,115 +326,6 @@ class Cells:
             added=added,
         )
 
-    def _margin(self, counts: NDArray[np.int64], cells: int) -> CountEstimate:
-        """Return estimates of shares that are sums over ``cells`` cells each."""
-        family, dummies = self.question.family, self.question.dummies
-        share, mean = cells / family.cells, cells * dummies.count // family.cells
-        around = dummies_along(family, dummies, (1,) * cells + (0,) * (family.cells - cells))
-        reach = len(around) // 2
-        chances = (0.0,) * (mean - reach) + around[max(reach - mean, 0) :]
-        slopes = self.known.slopes
-        own = tuple(s + (1.0 - s) * share for s in slopes)
-        law = CountLaw(self.counts, own, tuple((1.0 - s) * share for s in slopes), Added(chances))
-        value = np.asarray((counts - law.mean(0.0)) / law.slope, dtype=np.float64)
-        errors = [np.sqrt(law.variance(min(max(float(each), 0.0), 1.0))) / law.slope for each in value]
-        return CountEstimate(value, np.array(errors), 1.0 / law.slope, (0.0, 1.0), 0, counts, law)
-
-    def _independence(self, shape: tuple[int, int], random: Randomness) -> Independence:
-        n = sum(self.counts)
-        found = self.shares.value.reshape(shape)
-        margins = [project_to_simplex(found.sum(axis=axis)) for axis in (1, 0)]
-        expected = np.outer(*margins)
-        if self.question.optional:  # whoever skips one part skips the other: that alone would look like dependence
-            expected = _independent_answers(project_to_simplex(found.ravel()).reshape(shape))
-        noise = count_law(self.question, self.known, self.counts).variance(1.0 / expected.size) / self.total**2
-        spread = expected * (1.0 - expected) / n + noise
-        statistic = self._distance(found, spread)
-        tables = int(min(max(_DRAWS // n, 199), _TABLES))
-        as_far = statistic * (1.0 - TIE)
-        further = sum(self._distance(self._drawn(expected, random), spread) >= as_far for _ in range(tables))
-        return Independence(statistic, (1 + further) / (1 + tables), tables)
-
-    def _distance(self, shares: FloatArray, spread: FloatArray) -> float:
-        """Return the distance from independence among those who answered both parts."""
-        if not self.question.optional:
-            return distance(shares, spread)
-        answered = shares[:-1, :-1]
-        return distance(answered, spread[:-1, :-1], max(float(answered.sum()), TIE))
-
-    def _drawn(self, expected: FloatArray, random: Randomness) -> FloatArray:
-        """Return a simulated estimate with people drawn from the shares ``expected``."""
-        k, steps = expected.size, np.cumsum(expected.ravel())
-        counts = np.zeros(k, dtype=np.int64)
-        for count, s in self.people:
-            words = random.words(2 * count).astype(np.float64) / 2.0**64
-            records = np.minimum(np.searchsorted(steps, words[:count], side="right"), k - 1)
-            kept = words[count:] < s
-            others = random.integers(k, count)
-            counts += np.bincount(np.where(kept, records, others), minlength=k)
-        counts += draw_column(self.question.family, self.question.dummies, below_of(random))
-        own = self.shares.law
-        return np.asarray((counts - own.mean(0.0)) / own.slope, dtype=np.float64).reshape(expected.shape)
-
-
-def distance(shares: FloatArray, spread: FloatArray, whole: float = 1.0) -> float:
-    """Return the distance of a table from independence: squared differences, each over its variance, summed.
-
-    Parameters
-    ----------
-    shares : ndarray, shape (rows, columns)
-        The shares of the cells, with sum `whole`.
-    spread : ndarray, shape (rows, columns)
-        Variance of each cell.
-    whole : float
-        Sum of the shares; default 1.
-    """
-    apart = shares - np.outer(shares.sum(axis=1), shares.sum(axis=0)) / whole
-    return float((apart**2 / spread).sum())
-
-
-def _independent_answers(shares: FloatArray) -> FloatArray:
-    """Return a table whose answered part, all but the last row and column, is independent with the same margins."""
-    found, answered = shares.copy(), shares[:-1, :-1]
-    if answered.sum() > 0.0:
-        found[:-1, :-1] = np.outer(answered.sum(axis=1), answered.sum(axis=0)) / answered.sum()
-    return found
-
-
-_GRID = 2000
-"""Number of steps of the range on which the ends of a ratio's interval are searched; both move outward by one step."""
-
-
-@dataclass(frozen=True, eq=False)
-class AnsweredMean(Estimate):
-    """The mean of a scale among those who answered, with Fieller's interval.
-
-    The mean t is where sum_j (v_j - t) f_j over the answered steps is 0. The interval holds every t for which that sum
-    is no further from 0 than its half width (Fieller 1954). Local noise and dummies of "no answer" have no effect, as
-    the cell has the weight 0.
-
-    Parameters
-    ----------
-    tried, apart, error : ndarray
-        Values t of the range; the estimate of that sum at each; its standard error.
-    widening : float
-        Factor by which the half width of a sum of this question at 95 % exceeds 1.96 standard errors.
-    """
-
-    tried: FloatArray
-    apart: FloatArray
-    error: FloatArray
-    widening: float
-
-    def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Return both ends of the interval, see the class; parameters as for `Estimate.confidence_interval`."""
-        z = -float(ndtri(chance_of_a_miss(level, 1) / 2.0)) * self.widening
-        inside = np.flatnonzero(np.abs(self.apart) <= z * self.error)
-        if not inside.size:  # nothing in the range fits: the nearest value, as `Estimate` has it
-            inside = np.array([np.abs(self.apart / self.error).argmin()])
-        low, high = max(int(inside[0]) - 1, 0), min(int(inside[-1]) + 1, self.tried.size - 1)
-        return np.asarray(self.tried[low]), np.asarray(self.tried[high])
-
 
 def mean_of_answered(task: Cells, values: Sequence[float]) -> AnsweredMean:
     """Return the estimated mean of a scale among those who answered; the last choice is "no answer".
@@ -466,7 +347,7 @@ def mean_of_answered(task: Cells, values: Sequence[float]) -> AnsweredMean:
     base = task.along(weights(round(near)))
     around = np.array(weights(round(near)))
     dummies = base.added.variance / float(((around - around.mean()) ** 2).sum())  # they are exchangeable among cells
-    tried = np.linspace(0.0, whole[-1], _GRID + 1)
+    tried = tried_values(float(whole[-1]))
     each = np.array([weights(t) for t in tried])
     own = [task.own_variance(weights(t)) for t in (0.0, whole[-1] / 2.0, whole[-1])]  # a parabola in t
     variance = np.polyval(np.polyfit([0.0, 0.5, 1.0], own, 2), tried / whole[-1])
@@ -475,6 +356,7 @@ def mean_of_answered(task: Cells, values: Sequence[float]) -> AnsweredMean:
     at = float(np.interp(near, tried, error))
     normal = -float(ndtri(chance_of_a_miss(CONFIDENCE) / 2.0)) * float(base.standard_error)
     wide = float(base.half_width(chance_of_a_miss(CONFIDENCE), base.standard_error))
+    widening = max(wide / normal, 1.0) if normal > 0.0 else 1.0
     return AnsweredMean(
         value=np.asarray(values[0] + unit * near),
         standard_error=np.asarray(unit * min(at / max(total, TINY), float(whole[-1]))),
@@ -484,5 +366,5 @@ def mean_of_answered(task: Cells, values: Sequence[float]) -> AnsweredMean:
         tried=values[0] + unit * tried,
         apart=each @ shares,
         error=error,
-        widening=max(wide / normal, 1.0) if normal > 0.0 else 1.0,
+        wide=lambda miss, error: -ndtri(miss / 2.0) * widening * error,
     )

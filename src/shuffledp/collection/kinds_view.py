@@ -90,11 +90,7 @@ def more_lines(question: Question, more: More) -> list[str]:
     if more.rows is not None and more.columns is not None and more.independence is not None:
         for texts, estimate in ((question.rows, more.rows), (question.columns, more.columns)):
             lines.append("; ".join(_margin(texts, estimate)))
-        p = more.independence.p_value
-        lines.append(
-            f"Rows and columns: p = {p:.3g} for independence, with all noise counted ({more.independence.tables} "
-            "simulated tables)"
-        )
+        lines.append(more.independence.words)
     if more.groups:
         lines.append(_groups(question, more))
     if more.present is not None:

@@ -13,7 +13,6 @@ from typing import Any
 
 from shuffledp.collection.asked import (
     LARGEST_EPSILON0,
-    MOST_CELLS,
     MOST_CHOICES,
     MOST_OPTIONS,
     MOST_PEOPLE,
@@ -32,6 +31,7 @@ from shuffledp.collection.planner import MANY, OFFERED, CollectionPlan, Planned,
 from shuffledp.collection.promise import ONE_SHUFFLER, crowd_of, law_needed_by, needed_dummies
 from shuffledp.collection.task import MOST_DELTA, Draft
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.randomizers.categorical import MOST_CELLS
 
 _COPIED = ("organizer", "contact", "privacy_notice", "operated_by", "delta", "at_least", "stop_at", "retention_days")
 LONGEST_SURVEY = 1 << 20

@@ -104,7 +104,7 @@ class Frequency(Question):
     words = (("categories",), ())
     shape: ClassVar[Shape] = Shape(
         "Frequencies",
-        "How often does each {0} occur?",
+        "How often does each value of {0} occur?",
         "share",
         "share",
         label="category",

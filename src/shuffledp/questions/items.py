@@ -518,7 +518,7 @@ class FrequentItems(Question):
         else:
             said.append("With so few people at such budgets, no item would surely be found, however frequent.")
         chance = percent(self.false_positives)
-        said[1] += f" The chance that any item is named that nobody has is at most {chance}."
+        said.append(f"The chance that any item is named that nobody has is at most {chance}.")
         if any_named:
             said.append(
                 f"The {level:.0%} intervals hold all together, although the data chose the items; one that begins at "

@@ -22,7 +22,7 @@ from shuffledp.questions.view import CONFIDENCE, Numbers, Picture, Shape, View, 
 from shuffledp.randomizers.base import NoiseLaw, NumberLaw, NumberRandomizer, RandomizerLaw
 from shuffledp.randomizers.noise import Gaussian, Laplace
 from shuffledp.randomizers.numeric import Hybrid, OneBit, Piecewise
-from shuffledp.records.columns import Recode, bounded_numbers
+from shuffledp.records.columns import NO_ANSWER, Recode, bounded_numbers
 from shuffledp.setting import Seen
 
 # Which family answers a question about a number by which name.
@@ -168,7 +168,8 @@ class Number(Question):
             value = np.nan
         if not self.low <= value <= self.high:
             raise InvalidInput(
-                f"`missing_as` must be a number of the range [{self.low}, {self.high}]; got {recode.missing_as}"
+                f"`missing_as` must be a number of the range [{self.low}, {self.high}]"
+                f"{f' or {NO_ANSWER}' * (self.name == 'mean')}; got {recode.missing_as}"
             )
         return Recode(value, None, recode.clip)
 

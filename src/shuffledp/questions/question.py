@@ -37,12 +37,8 @@ SHARES = ("frequency", "histogram")
 """Names of the questions whose answers are shares of public entries, the same entries in every release."""
 
 
-COUNTED = (*SHARES, "frequent-items")
-"""Names of the questions whose answers are shares, which times the number of records are counts."""
-
-
 MEANS = ("mean", "vector-mean")
-"""Names of the questions whose answers are means, which times the number of records are sums."""
+"""Names of the questions whose answers are means."""
 
 
 @dataclass(frozen=True)
@@ -151,8 +147,8 @@ def effective_number(total: float, squares: float) -> float:
 LONGEST_LIST = 1 << 26
 """Largest size, in bytes, of a file of categories or groups."""
 
-Answers = Literal["number", "shares", "vector", "ranges", "items"]
-"""Kind of a question's answer: a number, shares, a vector, quantiles and ranges, or items that were searched for."""
+Answers = Literal["number", "shares", "cells", "vector", "ranges", "items"]
+"""Kind of a question's answer: a number, shares, cells of a table, a vector, quantiles and ranges, or items found."""
 
 SHARES_SEEN: tuple[Seen, ...] = ("reports", "levels")
 
@@ -323,14 +319,28 @@ class Question(ABC):
         return None
 
     @property
-    def columns(self) -> int:
+    def column_count(self) -> int:
         """Number of columns that hold one record."""
         return 1
+
+    def answer(self, found: Any, task: Task) -> Any:
+        """Return the answer that a release holds, from what the tally estimated.
+
+        Parameters
+        ----------
+        found : Estimate or RangeEstimate
+            The tally's estimate.
+        task : Task
+            The task of the tally.
+        """
+        del task
+        return found
 
 
 HOMES: Mapping[str, str] = {
     "mean": "mean.Mean",
     "frequency": "frequency.Frequency",
+    "crosstab": "crosstab.Crosstab",
     "frequent-items": "items.FrequentItems",
     "histogram": "ranges.Histogram",
     "quantiles": "ranges.Quantiles",
@@ -434,11 +444,16 @@ def _whole(name: str, given: Any) -> Any:
 _READ: Mapping[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(("low", "high", "norm", "false_positives"), _number),
     **dict.fromkeys(("bins", "branching", "max_length", "dimension"), _whole),
-    **dict.fromkeys(("categories", "candidates"), read_list),
+    **dict.fromkeys(("categories", "candidates", "rows", "columns"), read_list),
     "at": _read_at,
 }
 _RANGE = "is needed: the range must be known beforehand, as reading it off the data would leak"
 _NEEDED: Mapping[str, str] = {
+    **{
+        name: f"`{name}` is needed: all categories of the {which} column must be known beforehand, as reading them off "
+        f"the data would leak; write --{name} A,B,C or name a text file with one per line"
+        for name, which in (("rows", "first"), ("columns", "second"))
+    },
     "low": f"`low` {_RANGE}",
     "high": f"`high` {_RANGE}",
     "categories": "`categories` is needed: they must be known beforehand, as reading them off the data would leak; "

@@ -113,7 +113,7 @@ class VectorMean(Question):
 
     Examples
     --------
-    >>> VectorMean(dimension=8, norm=1.0).columns
+    >>> VectorMean(dimension=8, norm=1.0).column_count
     8
     """
 
@@ -150,7 +150,7 @@ class VectorMean(Question):
         choice(self.kind, "kind", NORMS)
 
     @property
-    def columns(self) -> int:
+    def column_count(self) -> int:
         """Number of columns of one record: one for each coordinate."""
         return self.dimension
 

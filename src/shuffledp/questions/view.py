@@ -235,7 +235,7 @@ class View:
     told : str
         Words for the page on how people were asked, after their number.
     more : str
-        A sentence that follows a number.
+        A sentence that follows the numbers, with a further result.
     sentences : tuple of str
         What a reader must know of this answer.
     before, after : mapping

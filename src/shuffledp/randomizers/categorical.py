@@ -59,6 +59,8 @@ from shuffledp.randomizers.wire import (
 
 MAX_CATEGORIES = 10**9
 MAX_CHANNEL = 4096
+MOST_CELLS = 64
+"""Largest number of cells of a two-way table that people are asked for: of many cells a report says little of each."""
 """Largest number of categories for which `channel` returns the k by k matrix (128 MiB)."""
 
 

@@ -51,6 +51,9 @@ class Recode:
 
 NO_RECODE = Recode()
 
+NO_ANSWER = "no-answer"
+"""What `missing_as` of a mean is where it is that of those who answered; a missing record is then reported as such."""
+
 
 def read_labels(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
     """Return the public categories as a tuple, after checking that there are at least two, none missing and none twice.
@@ -306,7 +309,7 @@ def bounded_numbers(values: Any, low: float, high: float, recode: Recode = NO_RE
         raise InvalidInput(f"values must be one-dimensional; got shape {numbers.shape}")
     missing = np.isnan(numbers)
     if missing.any():
-        numbers = _filled(numbers, missing, recode, "value", before)
+        numbers = numbers if recode.missing_as == NO_ANSWER else _filled(numbers, missing, recode, "value", before)
     if recode.clip:
         return np.clip(numbers, low, high)
     outside = (numbers < low) | (numbers > high)
@@ -395,6 +398,7 @@ def _filled(numbers: FloatArray, missing: NDArray[np.bool_], recode: Recode, wha
         row = int(np.argmax(missing.any(axis=1) if missing.ndim == 2 else missing))
         raise InvalidInput(
             f"the {what} in row {before + row + 1} is missing; say with `missing_as` which number it counts as"
+            + (f", or {NO_ANSWER} for the mean among those who answered" if what == "value" else "")
         )
     return np.where(missing, float(recode.missing_as), numbers)  # type: ignore[arg-type]
 

@@ -567,8 +567,8 @@ class Person:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """The column's name, if its entries may be missing."""
-        return (self.column,) if self.missing == "own" else ()
+        """The column's name: `keys` refuses a missing entry itself, and names the way out."""
+        return (self.column,)
 
     @as_in_table
     def keys(self, batch: Batch) -> Words:
@@ -581,14 +581,18 @@ class Person:
         """
         entries = batch.texts(self.column)
         if self.missing == "refuse":
-            return person_words(entries, self.column, batch.before).hash(_SEED).to_numpy()
+            return person_words(entries, self.column, batch.before, _OR_OWN).hash(_SEED).to_numpy()
         words = spelled(entries)
         places = np.arange(batch.before, batch.before + batch.rows, dtype=np.uint64)
         own = mix(places ^ np.uint64(_SEED))  # the same in both passes, as the place of a row is
         return np.where(unnamed(words).to_numpy(), own, words.hash(_SEED).to_numpy())
 
 
-def person_words(names: Any, column: str, before: int = 0) -> pl.Series:
+_OR_OWN = ", or say `missing_person = 'own'` if each such row is the only one of a person of its own"
+"""The way out of a missing person where the fronts have it; see `Person.missing`."""
+
+
+def person_words(names: Any, column: str, before: int = 0, otherwise: str = "") -> pl.Series:
     """Return the owner of each row as a word in its normal form (`shuffledp.tables.canonical`).
 
     Parameters
@@ -599,6 +603,8 @@ def person_words(names: Any, column: str, before: int = 0) -> pl.Series:
         Name of the person column, for the message.
     before : int
         Number of rows before these.
+    otherwise : str
+        Another way out than to name the person, for the message.
 
     Raises
     ------
@@ -613,7 +619,7 @@ def person_words(names: Any, column: str, before: int = 0) -> pl.Series:
         what = shown(entry) if entry else "empty"
         raise InvalidInput(
             f"{column} in row {before + row + 1} is {what}, so nobody knows whose row it is; "
-            f"give every row its person{several}"
+            f"give every row its person{otherwise}{several}"
         )
     return words
 

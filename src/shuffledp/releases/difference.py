@@ -66,7 +66,8 @@ class Side:
         """
         if not release.private:
             raise InvalidInput("a simulation protects nobody, so no guarantee holds for a difference with it")
-        check_question(release.question.name)
+        shape = release.question.shape
+        check_question(shape.title if release.question.name in MEANS and not shape.amount else release.question.name)
         cost, setting = Spending.of(release.guarantee), release.guarantee.setting
         return Side(release.question.name, release.categories, release.analysis, release.n, cost, setting, release.unit)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from shuffledp.ledger import Ledger
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress
+from shuffledp.questions.crosstab import Crosstab
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.items import FrequentItems
 from shuffledp.questions.mean import Mean
@@ -27,6 +28,7 @@ from shuffledp.records.sources import MissingPerson
 from shuffledp.releases import run
 from shuffledp.releases.margins import Margins
 from shuffledp.releases.release import (
+    CrosstabRelease,
     GroupedRelease,
     ItemsRelease,
     JointByGroup,
@@ -115,6 +117,18 @@ def release(
     budgets: float | str | RowBudgets | None = ...,
     **options: Unpack[Options],
 ) -> SharesRelease: ...
+
+
+@overload
+def release(
+    asked: Crosstab,
+    people: Any,
+    terms: None = ...,
+    *,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets | None = ...,
+    **options: Unpack[Options],
+) -> CrosstabRelease: ...
 
 
 @overload

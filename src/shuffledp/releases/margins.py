@@ -359,7 +359,7 @@ def group_shares(margins: Margins, question: Question, groups: Groups, answered:
     InvalidInput
         If the question's answers, or these groups, cannot be weighted to the margins.
     """
-    if question.name not in (*SHARES, "mean"):
+    if question.name not in (*SHARES, "mean") or not question.shape.amount:
         raise InvalidInput(
             f"only shares of categories or bins, and means, are weighted to margins; got {question.name}; ask for a "
             "histogram in its place"

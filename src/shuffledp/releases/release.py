@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, Told
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.questions.question import COUNTED, MEANS, Question, Weights
+from shuffledp.questions.question import Question, Weights
 from shuffledp.setting import Guarantee
 from shuffledp.tables.table import handed_over
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from shuffledp.ledger import LevelTotal
+    from shuffledp.questions.crosstab import Independence
+    from shuffledp.questions.estimate import CountEstimate
     from shuffledp.questions.items import ItemsEstimate
     from shuffledp.questions.ranges import RangeEstimate
     from shuffledp.releases.margins import Margins, Weighted
@@ -195,7 +197,7 @@ class Release:
         >>> release.counts().records
         1000
         """
-        if self.question.name not in COUNTED:
+        if self.question.shape.amount != "count":
             raise InvalidInput(f"only shares have counts; the question was a {self.question.name}")
         return self._amounts(level, simultaneous=simultaneous)
 
@@ -219,8 +221,9 @@ class Release:
         >>> release.sum().estimate == 500 * release.estimate
         True
         """
-        if self.question.name not in MEANS:
-            raise InvalidInput(f"only means have sums; the question was a {self.question.name}")
+        if self.question.shape.amount != "sum":
+            asked = self.question.shape.title.lower()
+            raise InvalidInput(f"only means have sums, and of all records; the question was a {asked}")
         return self._amounts(level, simultaneous=simultaneous)
 
     def _amounts(self, level: float, *, simultaneous: bool) -> Amounts:
@@ -265,26 +268,21 @@ class Release:
         """
         import polars as pl
 
-        lower, upper = self.confidence_interval(level, simultaneous=simultaneous)
         columns: dict[str, Any] = self._index()
-        for name, column in (
-            ("estimate", self.estimate),
-            ("standard_error", self.standard_error),
-            ("interval_low", lower),
-            ("interval_high", upper),
-        ):
-            if column is not None:  # pyright: ignore[reportUnnecessaryComparison]
+        found = self._listed(level, simultaneous=simultaneous)
+        for name, column in zip(("estimate", "standard_error", "interval_low", "interval_high"), found, strict=True):
+            if column is not None:
                 columns[name] = np.atleast_1d(np.asarray(column)).ravel()
-        asked = self.question.name
-        if amounts and asked in COUNTED + MEANS:
-            found, name = self._amounts(level, simultaneous=simultaneous), "count" if asked in COUNTED else "sum"
-            columns |= {
-                name: np.atleast_1d(found.estimate),
-                f"{name}_standard_error": np.atleast_1d(found.standard_error),
-                f"{name}_interval_low": np.atleast_1d(found.low),
-                f"{name}_interval_high": np.atleast_1d(found.high),
-            }
+        amount = self.question.shape.amount
+        if amounts and amount:
+            names = (amount, *(f"{amount}_{part}" for part in ("standard_error", "interval_low", "interval_high")))
+            columns |= {name: np.atleast_1d(part * self.rows) for name, part in zip(names, found, strict=True)}
         return handed_over(pl.DataFrame(columns), kind)
+
+    def _listed(self, level: float, *, simultaneous: bool) -> tuple[Any, Any, Any, Any]:
+        """Return the estimates that `to_frame` lists, with their errors and both ends of their intervals."""
+        interval = self.confidence_interval(level, simultaneous=simultaneous)
+        return self.estimate, self.standard_error, *interval
 
     def _index(self) -> dict[str, Any]:
         labels = self.categories
@@ -404,6 +402,40 @@ class SharesRelease(VectorRelease):
         def categories(self) -> tuple[Any, ...]:
             """The categories, or bins as (low, high), in the order of `estimate`."""
             ...
+
+
+class CrosstabRelease(SharesRelease):
+    """Private shares of the cells of a two-way table, with margins, a test, and their central guarantee; see `Release`.
+
+    `estimate`, `standard_error` and `confidence_interval` are of the cells, in the order of `categories`: row by row.
+    """
+
+    @property
+    def table(self) -> FloatArray:
+        """The estimated shares of the cells, shape (rows, columns)."""
+        return self.analysis.value.reshape(self.analysis.responses.shape)
+
+    @property
+    def row_shares(self) -> CountEstimate:
+        """The estimated share of each row, over all columns, with its ``confidence_interval()``."""
+        return self.analysis.rows
+
+    @property
+    def column_shares(self) -> CountEstimate:
+        """The estimated share of each column, over all rows, with its ``confidence_interval()``."""
+        return self.analysis.columns
+
+    @property
+    def independence(self) -> Independence:
+        """The test that rows and columns are independent, with all noise counted."""
+        return self.analysis.independence
+
+    def _listed(self, level: float, *, simultaneous: bool) -> tuple[Any, Any, Any, Any]:
+        return tuple(vars(self.analysis.numbers(level, simultaneous=simultaneous)).values())  # type: ignore[return-value]
+
+    def _index(self) -> dict[str, Any]:
+        rows, columns = zip(*self.question.entries, strict=True)  # type: ignore[attr-defined]
+        return {"row": list(rows), "column": list(columns)}
 
 
 # Releases of questions whose answer is more than one number an entry: quantiles, and items that were searched for.
@@ -546,6 +578,7 @@ class ItemsRelease(Release):
 RELEASES: Mapping[str, type[Release]] = {
     "number": NumberRelease,
     "shares": SharesRelease,
+    "cells": CrosstabRelease,
     "vector": VectorRelease,
     "ranges": RangeRelease,
     "items": ItemsRelease,

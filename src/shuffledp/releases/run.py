@@ -16,7 +16,7 @@ import numpy as np
 from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
 from shuffledp.checks import choice
-from shuffledp.errors import InvalidInput, ShuffleDPError
+from shuffledp.errors import InvalidInput, ShuffleDPError, shown
 from shuffledp.in_words import conditions
 from shuffledp.ledger import EVERYBODY, MOST_LEVELS, TAKEN_AS_PEOPLE, Draft, Ledger, Spending, Use
 from shuffledp.numerics.interval import FloatArray
@@ -268,6 +268,8 @@ def settled_seen(
     possible : tuple of str, optional
         The views of its mechanism, for the message.
     """
+    if seen is None and len(known) == 1:
+        return known[0]  # there is nothing to choose
     if seen is None:
         if levels > 1:
             ways = [f"{name} ({SEEN_MEANING[name]})" for name in possible or known]
@@ -276,6 +278,8 @@ def settled_seen(
                 f"{', '.join(ways[:-1])} or {ways[-1]}"
             )
         return "reports"
+    if len(known) == 1 and seen != known[0]:
+        raise InvalidInput(f"`seen` can only be {known[0]} for this question; got {shown(seen)}; leave it out")
     choice(seen, "seen", known)
     return seen
 
@@ -496,7 +500,7 @@ class Run:
         task, guarantee, people = prepared.part.task, prepared.guarantee, prepared.part.people
         return release_type(ask.question)(
             question=ask.question,
-            analysis=tally.estimate(),
+            analysis=ask.question.answer(tally.estimate(), task),
             guarantee=guarantee,
             n=people.n,
             rows=people.population.n,

@@ -138,6 +138,18 @@ def _target(given: object) -> object:
     return checked_target(given)  # type: ignore[arg-type]
 
 
+def _for_missing(question: Question, missing_as: object) -> Question:
+    """Return the question that is asked: itself, or the mean of those who answered if missing records are no answer."""
+    from shuffledp.records.columns import NO_ANSWER
+
+    if missing_as != NO_ANSWER:
+        return question
+    from shuffledp.questions.answered import MeanOfAnswered
+    from shuffledp.questions.mean import Mean
+
+    return MeanOfAnswered(question.low, question.high) if isinstance(question, Mean) else question
+
+
 @dataclass(frozen=True)
 class Ask:
     """A question, and the columns of the records that answer it.
@@ -152,7 +164,7 @@ class Ask:
         One of ``question.mechanisms``; default: the first of them.
     missing_as : hashable, optional
         Replacement of a missing record: one of the categories, or a number in the range. Without it a missing record
-        is refused.
+        is refused. "no-answer", for a mean: it is that of those who answered, and whether somebody did is private, too.
     other : hashable, optional
         Replacement of an unlisted record by a category; for items, of one outside the domain by an item.
     clip : bool
@@ -176,7 +188,8 @@ class Ask:
     missing_as: Hashable | None = field(
         default=None,
         metadata=said(
-            "What a missing record counts as: a category, or a number of the range; see --missing-values.",
+            "What a missing record counts as: a category, or a number of the range; for a mean also no-answer: the "
+            "mean is that of those who answered. See --missing-values.",
             Typed("VALUE", panel=ROWS),
         ),
     )
@@ -195,8 +208,13 @@ class Ask:
         from shuffledp.checks import choice
 
         settle(self)
-        name = self.question.mechanisms[0] if self.mechanism is None else self.mechanism
-        choice(name, "mechanism", self.question.mechanisms)
+        asked = _for_missing(self.question, self.missing_as)
+        default = self.mechanism is None or (
+            asked is not self.question and self.mechanism == self.question.mechanisms[0]
+        )
+        object.__setattr__(self, "question", asked)
+        name = asked.mechanisms[0] if default else self.mechanism
+        choice(name, "mechanism", asked.mechanisms)
         object.__setattr__(self, "mechanism", name)
         _ = self.recode, self.columns  # checked here, before anything is read
 
@@ -212,14 +230,20 @@ class Ask:
         """The columns of the records: one, or one for each coordinate of a vector."""
         question, value = self.question, self.value
         names = (str(value),) if isinstance(value, str | int) else tuple(map(str, value))  # frames number columns
-        if len(names) not in (1, question.columns):
+        needed = question.column_count
+        if len(names) not in ({needed} if question.reads == "texts" else {1, needed}):  # one array holds vectors
             raise InvalidInput(
-                f"value must name {question.columns} column{'s' * (question.columns > 1)} for a {question.name}; "
+                f"value must name {needed} column{'s' * (needed > 1)} for a {question.name}; "
                 f"got {len(names)}: {', '.join(map(str, names[:5]))}"
             )
         if len(set(names)) < len(names):
             raise InvalidInput(f"value names a column twice: {', '.join(names)}")
         return names
+
+    @property
+    def called(self) -> str:
+        """Name of the column, or names of the columns with a comma between them, for titles."""
+        return ", ".join(self.columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +300,7 @@ class People:
     budgets: float | str | RowBudgets | None = field(
         default=None,
         metadata=said(
-            "Column with each user's local budget, or one number for all; or else --target-epsilon.",
+            "Column with each person's local budget, or one number for all; or else --target-epsilon.",
             Typed("COL_OR_NUMBER", name="epsilon0"),
         ),
     )

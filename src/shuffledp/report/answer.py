@@ -393,8 +393,13 @@ def grouped_notes(found: GroupedRelease) -> list[str]:
         f"{why}.",
         PUBLIC,
     ]
-    for release in found.releases.values():
-        said += [note for note in notes(release) if note not in said]
+    views = {name: view_of(release) for name, release in found.releases.items()}
+    said += [f"{name}: {view.more}" for name, view in views.items() if view.more]
+    own = {name: view.sentences for name, view in views.items()}
+    for name, release in found.releases.items():
+        alike = {note: all(note in each for each in own.values()) for note in own[name]}
+        named = [note if alike.get(note, True) else f"{name}: {note}" for note in notes(release)]
+        said += [note for note in named if note not in said]
     return said
 
 

@@ -391,12 +391,12 @@ def render(
     str
         An HTML document that loads nothing from elsewhere.
     """
-    releases = [answer.release for answer in answers if answer.release is not None]
+    releases, said = [answer.release for answer in answers if answer.release is not None], set[str]()
     page = page_template("page.html").render(
         heading=heading,
         remark=remark,
-        overview=overview,
-        answers=[_answer(answer) for answer in answers],
+        overview=[{**table, "remark": _once(table["remark"], said)} for table in overview],
+        answers=_said_once([_answer(answer) for answer in answers], said),
         simulation=any(not release.private for release in releases),
         drew_noise=bool(releases),
         several=len(answers) > 1,
@@ -413,6 +413,24 @@ def render(
         where=conditions(releases[0].where) if releases else "",
     )
     return printable(page, "\n")  # no name turns the direction of writing of what follows it
+
+
+def _once(sentence: str, said: set[str]) -> str:
+    """Return a sentence that was not said before, else "", and note that it is said."""
+    new = "" if sentence in said else sentence
+    said.add(sentence)
+    return new
+
+
+def _said_once(answers: list[dict[str, Any]], said: set[str]) -> list[dict[str, Any]]:
+    """Return the variables of all answers, in which every sentence stands with the first answer that it holds for."""
+    for answer in answers:
+        parts = [answer] if answer["estimate"] is None else [answer, answer["estimate"]]
+        for part in parts[::-1]:  # in the order of the page
+            part["notes"] = [note for note in part["notes"] if _once(note, said)]
+            part |= {name: _once(part[name], said) for name in ("read", "promise") if name in part}
+        answer["gspa_told"] = answer["gspa"] is not None and bool(_once(f"GSPA {answer['gspa']!r}", said))
+    return answers
 
 
 def _answer(answer: Answer) -> dict[str, Any]:
@@ -437,7 +455,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
             }
             for level in levels
         ],
-        "counts": {"user": "people", "row": "rows"}[wording.unit(answer.release)],
+        "counts": wording.plural("person" if answer.release is None else wording.unit(answer.release)),
         "levels_total": guarantee.levels_total,
         "gspa": wording.asymptotic_epsilon(guarantee, GSPA),
         "profile": _profile(answer),
@@ -493,7 +511,7 @@ def estimate_parts(answer: Answer) -> dict[str, Any] | None:
         "moved_into": view.range,
         "truth": answer.truth,
         "told": view.told,
-        "read": f" {read}" if read else "",
+        "read": read,
         "more": view.more,
         "entries": None if shape.folded else table,
         "table": table if shape.folded else None,

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shuffledp.numerics.interval import Interval
 from shuffledp.questions.view import CONFIDENCE, Shape, View
 from shuffledp.report.answer import (
     amounts_table,
@@ -39,6 +40,7 @@ from shuffledp.report.wording import (
     lower_end,
     moves,
     near,
+    plural,
     probability,
     promise,
     situation,
@@ -106,7 +108,7 @@ def _level_table(guarantee: Guarantee, counts: str) -> Table:
         title += f" ({len(shown)} of {count(guarantee.levels_total)} levels, the worst among them)"
     table = Table(title=title, title_justify="left")
     floors = ["by dummies alone", "by the crowd"] if guarantee.setting.dummies is not None else []
-    headings = [f"{counts}s", "central epsilon at most", *floors, "at least", "chances move at most by"]
+    headings = [plural(counts), "central epsilon at most", *floors, "at least", "chances move at most by"]
     for heading in ("local epsilon0", *headings):
         table.add_column(heading, justify="right")
     for level in shown:
@@ -180,11 +182,11 @@ class Shown:
         return f"{CONFIDENCE:.0%} interval" + (", all together" if self.simultaneous else ", one by one")
 
 
-LEFT = ("category", "item")
+LEFT = ("category", "item", "cell")
 """Headings of columns of words, which are aligned to the left."""
 
 
-def print_release(console: Console, release: Release, shown: Shown) -> None:
+def print_release(console: Console, release: Release, shown: Shown, said: set[str] | None = None) -> None:
     """Print a release: answer with interval, guarantee, and what a reader must know.
 
     Parameters
@@ -195,18 +197,65 @@ def print_release(console: Console, release: Release, shown: Shown) -> None:
         The release of any question.
     shown : Shown
         The optional parts to print.
+    said : set of str, optional
+        Of one of several answers: sentences that are printed already, which are left out and added to. Its guarantee
+        is then printed by `print_guarantees`.
     """
     shown = shown.of(release.question.shape)
     view = view_of(release, simplex=shown.simplex, simultaneous=shown.simultaneous)
     (_print_entries if view.shape.label else _print_number)(console, release, view, shown)
     if shown.counts:
         print_amounts(console, {"": release}, shown)
+    once = set[str]() if said is None else said
     if not release.private:
-        console.print(NOT_PRIVATE, style="bold red")
-    for note in [*notes(release, view), *([PROJECTED] if shown.simplex else [])]:
-        console.print(note, highlight=False)
-    console.print()
-    print_guarantee(console, release.guarantee, bounds=shown.bounds, counts=unit(release))
+        _print_new(console, [NOT_PRIVATE], once, "bold red")
+    _print_new(console, [*notes(release, view), *([PROJECTED] if shown.simplex else [])], once)
+    if said is None:
+        console.print()
+        print_guarantee(console, release.guarantee, bounds=shown.bounds, counts=unit(release))
+
+
+def _print_new(console: Console, sentences: Sequence[str], said: set[str], style: str = "") -> None:
+    """Print sentences that are not yet said, and note that they are."""
+    for sentence in sentences:
+        if sentence not in said:
+            console.print(Text(sentence, style=style))
+    said.update(sentences)
+
+
+def print_guarantees(
+    console: Console, answers: Sequence[tuple[str, Release]], epsilon: float, delta: float, *, bounds: bool
+) -> None:
+    """Print what each of several answers about the same people costs alone, and what all of them promise together.
+
+    Parameters
+    ----------
+    console : Console
+        The console to print on.
+    answers : sequence of (str, Release)
+        Name and release of each; of groups those of the group to which all of them together cost most.
+    epsilon, delta : float
+        The guarantee (epsilon in nats) of all of them together.
+    bounds : bool
+        Whether to list the bounds that were evaluated for each answer.
+    """
+    first, several = answers[0][1], len(answers) > 1
+    table = Table(title=f"What {'each answer' if several else 'the answer'} costs alone", title_justify="left")
+    for heading in ("answer", "randomizer", "central epsilon at most", "at least"):
+        table.add_column(heading, justify="left" if heading in ("answer", "randomizer") else "right")
+    for name, each in answers:
+        epsilons = each.guarantee.epsilon
+        table.add_row(Text(name), each.mechanism, up(epsilons.upper), down(epsilons.lower))
+    console.print(table)
+    number = counted(first.guarantee.setting.budgets.n, unit(first), plural(unit(first)))
+    for seen in dict.fromkeys(each.guarantee.setting.seen for _, each in answers):
+        console.print(f"{number}, seen = {seen}: {SEEN_MEANING[seen]}.", style="dim", highlight=False)
+    worst, setting = first.guarantee.worst, first.guarantee.setting
+    together = replace(worst, epsilon=Interval(0.0, epsilon))
+    console.print(promise(together, delta, setting, unit(first)), highlight=False)
+    for name, each in answers if bounds else ():
+        console.print(Text(f"{name}:", style="bold"))
+        _print_evidence(console, each.guarantee)
 
 
 def _print_number(console: Console, release: Release, view: View, shown: Shown) -> None:
@@ -258,6 +307,8 @@ def _print_entries(console: Console, release: Release, view: View, shown: Shown)
     if fewer and shape.excerpt != "spread":
         which = f"{MOST_ROWS} largest" if shape.excerpt == "largest" else f"first {MOST_ROWS}"
         console.print(f"The {which} of {count(view.size)} {shape.noun}; --json and --csv give all.")
+    if view.more:
+        console.print(view.more, highlight=False)
 
 
 def print_amounts(console: Console, releases: Mapping[str, Release], shown: Shown, by: str = "") -> None:
@@ -297,7 +348,7 @@ def print_amounts(console: Console, releases: Mapping[str, Release], shown: Show
         console.print(f"The first {MOST_ROWS} of {count(len(lines))} lines; --json and --csv give all.")
 
 
-def print_grouped(console: Console, found: GroupedRelease, shown: Shown) -> None:
+def print_grouped(console: Console, found: GroupedRelease, shown: Shown, said: set[str] | None = None) -> None:
     """Print all groups in one table, and the guarantee that holds for everybody.
 
     Parameters
@@ -308,6 +359,8 @@ def print_grouped(console: Console, found: GroupedRelease, shown: Shown) -> None
         The releases.
     shown : Shown
         The optional parts to print.
+    said : set of str, optional
+        As for `print_release`.
     """
     shown = shown.of(first_of(found).question.shape)
     names = grouped_headings(found, shown.interval)
@@ -325,16 +378,25 @@ def print_grouped(console: Console, found: GroupedRelease, shown: Shown) -> None
         console.print(f"The first {MOST_ROWS} of {count(len(every))} lines; --json and --csv give all.")
     if shown.counts:
         print_amounts(console, {str(name): release for name, release in found.releases.items()}, shown, found.by)
+    once = set[str]() if said is None else said
     if not found.private:
-        console.print(NOT_PRIVATE, style="bold red")
-    for note in grouped_notes(found):
-        console.print(Text(note))
-    console.print()
-    print_guarantee(console, found.guarantee, bounds=shown.bounds, counts=unit(first_of(found)))
+        _print_new(console, [NOT_PRIVATE], once, "bold red")
+    _print_new(console, grouped_notes(found), once)
+    if said is None:
+        console.print()
+        print_guarantee(console, found.guarantee, bounds=shown.bounds, counts=unit(first_of(found)))
 
 
-def print_weighted(console: Console, found: GroupedRelease, margins: Margins) -> None:
-    """Print shares, or a mean, weighted to margins, and how many did not answer; see `weighted_to_json`."""
+def print_weighted(console: Console, found: GroupedRelease, margins: Margins, said: set[str] | None = None) -> None:
+    """Print shares, or a mean, weighted to margins, and how many did not answer; see `weighted_to_json`.
+
+    Parameters
+    ----------
+    console, found, said
+        As for `print_grouped`.
+    margins : Margins
+        Public margins of the groups.
+    """
     told, shape = weighted_to_json(found, margins), first_of(found).question.shape
     table = Table(title=f"All groups of {found.by}, weighted to the margins", title_justify="left")
     for heading in headings(shape, f"{CONFIDENCE:.0%} interval"):
@@ -342,7 +404,7 @@ def print_weighted(console: Console, found: GroupedRelease, margins: Margins) ->
     for line in weighted_cells(told, shape):
         table.add_row(*map(Text, line))
     console.print(table)
-    console.print(Text(whom_weights_cover(told)))
+    _print_new(console, [whom_weights_cover(told)], set() if said is None else said)
 
 
 # Audits.

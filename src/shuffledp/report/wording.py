@@ -79,9 +79,24 @@ PROJECTED = (
 
 
 def unit(release: Release | None) -> str:
-    """Return the word for what a setting counts: "user", or "row" for the rows of people who own several."""
-    several = release is not None and release.unit == "people" and release.guarantee.setting.group_size > 1
-    return "row" if several else "user"
+    """Return the word for what a setting counts: "user" without a release, else "person".
+
+    For the rows of people who own several it is "row".
+    """
+    if release is None:
+        return "user"
+    return "row" if release.unit == "people" and release.guarantee.setting.group_size > 1 else "person"
+
+
+def plural(unit: str) -> str:
+    """Return the plural of a word that `unit` returns.
+
+    Examples
+    --------
+    >>> plural("user"), plural("person")
+    ('users', 'people')
+    """
+    return "people" if unit == "person" else f"{unit}s"
 
 
 def odds_factor(epsilon: float) -> str:
@@ -127,7 +142,7 @@ def promise(level: LevelGuarantee, delta: float, setting: Setting, counts: str =
         return f"Nothing can be promised to this level at delta = {probability(delta)}."
     size, of_one_budget = count(setting.group_size), " of one budget" if setting.budgets.levels > 1 else ""
     if setting.group_size == 1:
-        whom, otherwise = "one user", "that user's record were another"
+        whom, otherwise = f"one {counts}", f"that {counts}'s record were another"
     elif counts == "row":  # nobody's rows have several budgets (docs/theorems/situations.md)
         whom, otherwise = f"one person with at most {size} rows", "that person's records were others"
     else:
@@ -239,7 +254,7 @@ def situation(setting: Setting, counts: str = "user") -> str:
     '1,000 users, randomizer any, 1 round, 10% missing'
     """
     usual = [
-        counted(setting.budgets.n, counts),
+        counted(setting.budgets.n, counts, plural(counts)),
         f"randomizer {setting.randomizer_name}",
         counted(setting.rounds, "round"),
     ]

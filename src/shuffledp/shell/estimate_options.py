@@ -73,6 +73,21 @@ PopulationName = Annotated[str, typed("population")]
 FixedInAdvance = Annotated[str | None, typed("fixed_in_advance")]
 
 Values = Annotated[str, typer.Option("--values", metavar="A,B,...", help="The columns of the vector, one number each.")]
+Rows = Annotated[
+    str | None,
+    typer.Option(
+        "--rows",
+        metavar="A,B,C|FILE",
+        help="All categories of the first column; needed, and known beforehand: a list, or a text file with one per "
+        "line.",
+    ),
+]
+Columns = Annotated[
+    str | None, typer.Option("--columns", metavar="A,B,C|FILE", help="All categories of the second column, likewise.")
+]
+TwoColumns = Annotated[
+    str, typer.Option("--values", metavar="A,B", help="The two columns: that of the rows, and that of the columns.")
+]
 Candidates = Annotated[
     str | None,
     typer.Option(
@@ -165,6 +180,6 @@ AskText = Annotated[
         "--ask",
         metavar="QUESTION",
         help='Such as "frequency vote yes,no", "mean hours 0 99", "variance hours 0 99", "histogram hours 0 100 10", '
-        '"quantiles hours 0 100 0.25,0.5", "frequent-items dest 3 upper".',
+        '"quantiles hours 0 100 0.25,0.5", "frequent-items dest 3 upper", "crosstab side,vote north,south yes,no".',
     ),
 ]

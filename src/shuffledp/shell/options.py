@@ -262,7 +262,7 @@ Table = Annotated[
     typer.Argument(
         parser=file_path,
         metavar="TABLE",
-        help="Text (CSV, TSV) or Parquet, one row per user; - for standard input.",
+        help="Text (CSV, TSV) or Parquet, one row per person; - for standard input.",
     ),
 ]
 Value = Annotated[str, typer.Option("--value", metavar="COL", help="The column with the records.")]

@@ -501,6 +501,9 @@ def no_column(name: str, names: Sequence[str], where: str) -> InvalidInput:
     hint = f"did you mean {shown(near[0])}? " if near else ""
     more = f", ... ({len(names)} in all)" if len(names) > 20 else ""
     listed = ", ".join(map(named, names[:20])) + more
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) == 2 and all(part in names for part in parts):
+        hint = "two columns are asked together by crosstab; "
     return InvalidInput(f"no column {shown(name)} in {where}; {hint}its columns are {listed}")
 
 

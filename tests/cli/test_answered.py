@@ -1,0 +1,68 @@
+"""`mean --missing-as no-answer`: the mean and the share of those who answered, on every door."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+ASK = ("mean", "p.csv", "--value", "hours", "--low", 0, "--high", 40, "--epsilon0", 2, "--delta", 1e-6)
+AS = ("--missing-as", "no-answer")
+
+
+@pytest.fixture(autouse=True)
+def people(tmp_path):
+    hours = np.where(np.arange(900) % 3 == 0, None, 30.0)
+    pl.DataFrame({"hours": hours.tolist(), "side": ["north"] * 300 + ["south"] * 600}).write_csv(tmp_path / "p.csv")
+
+
+def test_screen_object_and_page(run, tmp_path):
+    seed = ("--simulation-seed", 1)
+    out = " ".join(run(*ASK, *AS, *seed, "--report", "m.html").out.split())
+    found = run(*ASK, *AS, *seed, "--json").json
+    assert out.startswith("Mean among those who answered ")
+    share = found["answered_share"]
+    assert f"Of the people {share['estimate']:.2%} answered (95% interval" in out
+    low, high = share["confidence_interval"]
+    assert low < share["estimate"] < high
+    assert found["mechanism"] == "krr:3"
+    assert "sum" not in found
+    assert "step" not in found
+    page = (tmp_path / "m.html").read_text(encoding="utf-8")
+    assert "What is the mean of hours among those who answered?" in page
+    assert "Of the people" in page
+
+
+def test_each_group_has_its_share(run):
+    out = run(*ASK, *AS, "--by", "side", "--groups", "north,south").out
+    assert [line.partition(" answered")[0][:22] for line in out.splitlines() if "Of the people" in line] == [
+        "north: Of the people 6", "south: Of the people 6",
+    ]  # fmt: skip
+    found = run(*ASK, *AS, "--by", "side", "--groups", "north,south", "--json").json
+    assert all(0.5 < group["answered_share"]["estimate"] < 0.8 for group in found["groups"])
+
+
+def test_in_a_file_of_questions(run, tmp_path):
+    (tmp_path / "q.toml").write_text(
+        '[[questions]]\ncolumn = "hours"\nkind = "mean"\nlow = 0\nhigh = 40\nmissing_as = "no-answer"\n'
+    )
+    found = run("release", "p.csv", "--questions", "q.toml", "--epsilon0", 2, "--delta", 1e-6, "--json").json
+    assert found["releases"][0]["answered_share"]["estimate"] == pytest.approx(2 / 3, abs=0.2)
+
+
+def test_what_is_refused(run, tmp_path):
+    assert "--counts adds the sum over all records" in run(*ASK, *AS, "--counts").error
+    assert "or no-answer for the mean among those who answered" in run(*ASK).error
+    assert "--missing-as must be a number of the range [0.0, 40.0] or no-answer; got none" in run(
+        *ASK, "--missing-as", "none"
+    ).error  # fmt: skip
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(run(*ASK, *AS, "--json").out)
+    assert "shares and means have a difference here; got Mean among those who answered" in run(
+        "difference", "a.json", "b.json", "--delta", 1e-6
+    ).error  # fmt: skip
+
+
+def test_total_takes_it(run, tmp_path):
+    (tmp_path / "a.json").write_text(run(*ASK, *AS, "--json").out)
+    assert run("total", "a.json", "--delta", 1e-6, "--json").json["files"][0]["recomputed"]
