@@ -34,6 +34,7 @@ from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 _FAR = 700.0
 """Epsilon (nats) at which delta is used as its limit; e^epsilon is still a double."""
 _FAST_STEPS = 9
+_SLOWEST, _SETTLED = 100, 1e-12
 _NEAR = 1.0
 _JAGGED = 1e-4
 """Relative precision of the search on a lower curve that does not follow the upper one."""
@@ -337,7 +338,7 @@ class PrivacyProfile(ABC):
             _, upper = crossing(lambda e: at(e).upper, target, 0.0, top, guess, self.tolerance)
         if not math.isfinite(upper):
             return Interval(0.0, math.inf)
-        return Interval(self._below(at, seen, target, upper), upper)
+        return Interval(self._below(at, seen, target, upper) if self.known_below else 0.0, upper)
 
     def _fast_crossing(self, at: Callable[[float], Interval], target: float, guess: float, top: float) -> float | None:
         """Where the upper curve is at most the target, and by its slope within the tolerance of the crossing.
@@ -358,7 +359,8 @@ class PrivacyProfile(ABC):
                 high = min(high, at_next)
             root = at_next * (1.0 + known[0][1] / (2.0 - math.log(target))) if len(known) == 1 else _root(known)
             near = known[-1][1] > -_NEAR  # else the slope is that of a plateau before the crossing
-            if value <= target and near and low > 0.0 and abs(root - at_next) <= self.tolerance * at_next:
+            sloped = low > 0.0 or len(known) > 2  # on one side of the crossing, three points tell its slope
+            if value <= target and near and sloped and abs(root - at_next) <= self.tolerance * at_next:
                 return at_next
             at_next = root * (1.0 + 0.3 * self.tolerance)
             if not low * (1.0 + 0.1 * self.tolerance) < at_next < high * (1.0 - 0.1 * self.tolerance):
@@ -542,7 +544,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
 
 def gaussian_epsilon(delta: float, mu: float) -> float:
-    """Return the epsilon (nats) at which mu-GDP has this delta, by bisection to double precision; inf for mu = inf."""
+    """Return the epsilon (nats) at which mu-GDP has this delta, to double precision; inf for mu = inf."""
     if math.isinf(mu):
         return math.inf
     if gaussian_delta(0.0, mu) <= delta:
@@ -550,10 +552,7 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     low, high = 0.0, mu
     while gaussian_delta(high, mu) > delta:
         low, high = high, 2.0 * high
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if gaussian_delta(middle, mu) > delta else (low, middle)
-    return high
+    return _falling_to(lambda epsilon: gaussian_delta(epsilon, mu), delta, low, high)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
@@ -563,10 +562,42 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         low, high = high, 2.0 * high
         if high > 100.0:
             return math.inf
-    for _ in range(30):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if gaussian_delta(epsilon, middle) < delta else (low, middle)
-    return high
+    return -_falling_to(lambda less: gaussian_delta(epsilon, -less), delta, -high, -low)
+
+
+def _falling_to(function: Callable[[float], float], target: float, low: float, high: float) -> float:
+    """Where a function that falls from above the target to at most the target meets it, to about 1e-13 of itself.
+
+    Regula falsi on the function's logarithm with the Illinois correction: nothing is certified.
+
+    Parameters
+    ----------
+    function : callable
+        Not increasing on [low, high], at least 0.
+    target : float
+        Positive.
+    low, high : float
+        Points at which the function is above the target, and at most the target.
+    """
+
+    def gap(point: float) -> float:
+        value = function(point)
+        return math.log(value / target) if value > 0.0 else -_FAR
+
+    above, below, last, point = gap(low), gap(high), 0, high
+    for step in range(_SLOWEST):
+        share = above / (above - below) if step % 8 != 7 and above > below else 0.5
+        before, point = point, low + share * (high - low)
+        if abs(point - before) <= _SETTLED * abs(point) or not low < point < high:
+            break
+        found = gap(point)
+        if found > 0.0:
+            low, above, below = point, found, below * (0.5 if last == 1 else 1.0)
+            last = 1
+        else:
+            high, below, above = point, found, above * (0.5 if last == -1 else 1.0)
+            last = -1
+    return point
 
 
 @dataclass(frozen=True)
@@ -607,7 +638,6 @@ class GaussianProfile(PrivacyProfile):
 _MOST = 200
 _USUAL = 12
 """Number of evaluations after which the function is not treated as Gaussian, and every other one halves the bracket."""
-_HALVINGS = 50
 
 
 def safe_side(
@@ -682,7 +712,7 @@ class _Search:
 
     def _modelled(self, point: float, value: float) -> float | None:
         """Where the Gaussian profile through the last evaluations meets the target; None if there is none."""
-        here = _mu_of(point, value)
+        here = shift_through(point, value)
         if here is None:
             self._last = None
             return None
@@ -690,12 +720,14 @@ class _Search:
         if self._last is not None and self._last[0] != point:
             slope = (here - self._last[1]) / (point - self._last[0])
         self._last = point, here
-        low, high = 0.0, 2.0 * max(point, gaussian_epsilon(self.target, here))
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            mu = max(here + slope * (middle - point), 0.1 * here)
-            low, high = (middle, high) if gaussian_delta(middle, mu) > self.target else (low, middle)
-        return high
+        high = 2.0 * max(point, gaussian_epsilon(self.target, here))
+
+        def modelled(epsilon: float) -> float:
+            return gaussian_delta(epsilon, max(here + slope * (epsilon - point), 0.1 * here))
+
+        if not modelled(high) <= self.target < modelled(0.0):
+            return high if modelled(high) > self.target else 0.0
+        return _falling_to(modelled, self.target, 0.0, high)
 
     def proposal(self, point: float) -> float:
         """Return the next point to evaluate.
@@ -715,14 +747,17 @@ class _Search:
         return math.sqrt(low) * math.sqrt(high) if low > 0.0 else 0.5 * high
 
 
-def _mu_of(epsilon: float, delta: float) -> float | None:
-    """Return the mu whose Gaussian profile passes through a point; None outside what a Gaussian can do well."""
+def shift_through(epsilon: float, delta: float) -> float | None:
+    """Return the mu whose Gaussian profile passes through a point; None outside what a Gaussian can do well.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The point: nats, at least 0, and a probability.
+    """
     if not TINY < delta < 0.9:
         return None
     low, high = 1e-6 * max(epsilon, delta), 2.0 * (math.sqrt(2.0 * epsilon) + 10.0)
     if not gaussian_delta(epsilon, low) < delta < gaussian_delta(epsilon, high):
         return None
-    for _ in range(_HALVINGS):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if gaussian_delta(epsilon, middle) < delta else (low, middle)
-    return high
+    return -_falling_to(lambda less: gaussian_delta(epsilon, -less), delta, -high, -low)
