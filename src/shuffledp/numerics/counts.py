@@ -36,8 +36,8 @@ from shuffledp.numerics.sums import ComplexArray, IndependentSum, bromwich_line,
 # Rounding: the pmf's exponent is a sum of terms of one sign, each good to 16 EPS, so its absolute error is below
 # 1e-14 + 3e-15 * |log pmf|, under 3e-12 down to 1e-300; the quadrature's terms are positive, each good to
 # 40 * 40 EPS (as power series the log-integrands are products of matrices, whose 24 terms fall at least fivefold from
-# the second on and hardly cancel); the integrand is a polynomial, bounded on the Bernstein ellipse of radius 3.5 around the
-# interval, which makes the quadrature error below 1e-13 of the integral; the part cut off is below e^-40.
+# the second on and hardly cancel); the integrand is a polynomial, bounded on the Bernstein ellipse of radius 3.5 around
+# the interval, which makes the quadrature error below 1e-13 of the integral; the part cut off is below e^-40.
 # `RELATIVE_ERROR` is a generous total; tests compare with ball arithmetic.
 
 RELATIVE_ERROR = 2e-11
@@ -50,7 +50,7 @@ _LEGENDRE = np.polynomial.legendre.leggauss(24)
 _NODES, _WEIGHTS = (_LEGENDRE[0] + 1.0) / 2.0, _LEGENDRE[1] / 2.0
 _DROP = 40.0
 _SHORT = 0.2
-"""Longest interval on which log-integrands are summed as power series: the terms left out are below 1e-17 of the sum."""
+"""Longest interval on which log-integrands are power series: the terms left out are below 1e-17 of the sum."""
 _ORDERS = np.arange(1.0, 25.0)
 _SIGNS = np.where(_ORDERS % 2.0 == 1.0, 1.0, -1.0)
 _LADDER = _NODES ** _ORDERS[:, None]

@@ -62,14 +62,49 @@ def check_epsilon(epsilon: float) -> float:
     return value
 
 
-def _slope(seen: dict[float, Interval], near: float) -> float:
+def _slope(tops: dict[float, float], near: float) -> float:
     """Return d log(upper end)/d eps around a known point, from the one nearest to it; 0 if there is none."""
-    value = seen[near].upper
-    others = [e for e, found in seen.items() if e != near and found.upper > 0.0]
+    value = tops[near]
+    others = [e for e, top in tops.items() if e != near and top > 0.0]
     if not others or value <= 0.0:
         return 0.0
     other = min(others, key=lambda e: abs(e - near))
-    return (math.log(value) - math.log(seen[other].upper)) / (near - other)
+    return (math.log(value) - math.log(tops[other])) / (near - other)
+
+
+class _Seen:
+    """Ends of one profile's delta, by epsilon, that a search has asked for."""
+
+    def __init__(self, profile: PrivacyProfile) -> None:
+        self._profile, self._apart = profile, profile.ends_apart
+        self.tops: dict[float, float] = {}
+        self.bottoms: dict[float, float] = {}
+
+    def top(self, epsilon: float) -> float:
+        """Return the upper end at epsilon."""
+        if epsilon not in self.tops:
+            if self._apart:
+                self.tops[epsilon] = self._profile.delta_above(epsilon)
+            else:
+                self._look(epsilon)
+        return self.tops[epsilon]
+
+    def bottom(self, epsilon: float) -> float:
+        """Return the lower end at epsilon."""
+        if epsilon not in self.bottoms:
+            if self._apart:
+                self.bottoms[epsilon] = self._profile.delta_below(epsilon)
+            else:
+                self._look(epsilon)
+        return self.bottoms[epsilon]
+
+    def _look(self, epsilon: float) -> None:
+        found = self._profile.delta(epsilon)
+        self.tops[epsilon], self.bottoms[epsilon] = found.upper, found.lower
+
+    def largest_above(self, target: float, upper: float) -> float:
+        """Return the largest epsilon up to ``upper`` whose lower end is known to be above the target; else 0."""
+        return max((e for e, known in self.bottoms.items() if known > target and e <= upper), default=0.0)
 
 
 def _root(known: list[tuple[float, float]]) -> float:
@@ -219,6 +254,15 @@ class PrivacyProfile(ABC):
         """Return the upper end of `delta` at epsilon (nats, at least 0), for callers who need no lower end."""
         return self.delta(epsilon).upper
 
+    def delta_below(self, epsilon: float) -> float:
+        """Return the lower end of `delta` at epsilon (nats, at least 0), for callers who need no upper end."""
+        return self.delta(epsilon).lower
+
+    @property
+    def ends_apart(self) -> bool:
+        """Whether each end of `delta` costs an evaluation of its own, so that a search asks for one at a time."""
+        return False
+
     def log_above(self, epsilon: float) -> float:
         """Return the upper end of log delta(epsilon), of the larger direction, for epsilon below `vanishes_at`."""
         return max(end.upper for end in self.log_delta_pair(epsilon))
@@ -321,26 +365,20 @@ class PrivacyProfile(ABC):
 
     def _inverse(self, target: float) -> Interval:
         """`epsilon` at a delta not yet asked for."""
-        seen: dict[float, Interval] = {}
-
-        def at(epsilon: float) -> Interval:
-            if epsilon not in seen:
-                seen[epsilon] = self.delta(epsilon)
-            return seen[epsilon]
-
+        seen = _Seen(self)
         top, guess = self._top(target), self.guess_epsilon(target)
         if math.isinf(top):
             return Interval(math.inf if self.mass_at_infinity.lower > target else 0.0, math.inf)
-        upper = self._fast_crossing(at, target, guess, top) if guess is not None and 0.0 < guess < top else None
+        upper = self._fast_crossing(seen.top, target, guess, top) if guess is not None and 0.0 < guess < top else None
         if upper is None:
-            if at(0.0).upper <= target:
+            if seen.top(0.0) <= target:
                 return Interval(0.0, 0.0)
-            _, upper = crossing(lambda e: at(e).upper, target, 0.0, top, guess, self.tolerance)
+            _, upper = crossing(seen.top, target, 0.0, top, guess, self.tolerance)
         if not math.isfinite(upper):
             return Interval(0.0, math.inf)
-        return Interval(self._below(at, seen, target, upper) if self.known_below else 0.0, upper)
+        return Interval(self._below(seen, target, upper) if self.known_below else 0.0, upper)
 
-    def _fast_crossing(self, at: Callable[[float], Interval], target: float, guess: float, top: float) -> float | None:
+    def _fast_crossing(self, most: Callable[[float], float], target: float, guess: float, top: float) -> float | None:
         """Where the upper curve is at most the target, and by its slope within the tolerance of the crossing.
 
         A few steps of inverse interpolation, the last ones aimed a little beyond the crossing; None if they do not
@@ -349,7 +387,7 @@ class PrivacyProfile(ABC):
         known: list[tuple[float, float]] = []
         low, high, at_next = 0.0, top, guess
         for _ in range(_FAST_STEPS):
-            value = at(at_next).upper
+            value = most(at_next)
             if not 0.0 < value < math.inf:
                 return None
             known.append((at_next, math.log(value / target)))
@@ -367,29 +405,27 @@ class PrivacyProfile(ABC):
                 return None
         return None
 
-    def _below(
-        self, at: Callable[[float], Interval], seen: dict[float, Interval], target: float, upper: float
-    ) -> float:
+    def _below(self, seen: _Seen, target: float, upper: float) -> float:
         """Largest epsilon with a lower end above the target, to about a hundredth of what the enclosure leaves open.
 
         The upper curve's slope tells about where that is; where it does not, the lower curve is searched.
         """
-        near, slope = upper, _slope(seen, upper) if upper in seen else 0.0
+        near, slope = upper, _slope(seen.tops, upper) if upper in seen.tops else 0.0
         for _ in range(3):
-            value = seen[near].lower if near in seen else 0.0
+            value = seen.bottom(near) if near in seen.tops or near in seen.bottoms else 0.0
             if not (slope < 0.0 < value):
                 break
             short = max(math.log(value / target) / slope, 0.0)  # how far to go by the slope
             last, near = near, near - 1.01 * short - 0.5 * self.tolerance * upper
-            if near <= 0.0 or (found := at(near).lower) <= 0.0:
+            if near <= 0.0 or (found := seen.bottom(near)) <= 0.0:
                 break
             if found > target:
-                return max(e for e, known in seen.items() if known.lower > target and e <= upper)
+                return seen.largest_above(target, upper)
             slope = math.log(value / found) / (last - near)
-        low = max((e for e, known in seen.items() if known.lower > target and e <= upper), default=0.0)
-        if low == 0.0 and at(0.0).lower <= target:
+        low = seen.largest_above(target, upper)
+        if low == 0.0 and seen.bottom(0.0) <= target:
             return 0.0
-        lower, _ = crossing(lambda e: at(e).lower, target, low, upper, near, max(self.tolerance, _JAGGED))
+        lower, _ = crossing(seen.bottom, target, low, upper, near, max(self.tolerance, _JAGGED))
         return min(lower, upper)
 
     def total_variation(self) -> Interval:

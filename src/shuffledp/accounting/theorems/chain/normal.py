@@ -94,23 +94,23 @@ class RatioMoments:
 
     Parameters
     ----------
-    second, fourth : float
+    second, fourth : float, or ndarray with one entry for each epsilon
         Bounds of E(X - Y)^2 and E(X - Y)^4.
-    third : float
+    third : float or ndarray
         Bound of the signed E(X - Y)^3.
-    absolute : float
+    absolute : float or ndarray
         Bound of E|X - Y|^3.
     """
 
-    second: float
-    third: float
-    absolute: float
-    fourth: float
+    second: float | FloatArray
+    third: float | FloatArray
+    absolute: float | FloatArray
+    fourth: float | FloatArray
 
-    def at(self, growth: float) -> RatioMoments:
+    def at(self, growth: float | FloatArray) -> RatioMoments:
         """Return the bounds on the moments of L at another epsilon, from those at epsilon 0.
 
-        ``growth`` is e^epsilon - 1, at least 0, rounded up.
+        ``growth`` is e^epsilon - 1, at least 0, rounded up, or an array of such numbers.
         """
         e = (1.0 + growth) * (1.0 + _DOUBT)
         third = self.third + (e * e * e - 1.0) * self.absolute
@@ -270,35 +270,44 @@ class Weights:
     lost: FloatArray
 
 
-def positive_part(growth: float, weights: Weights, moments: RatioMoments) -> FloatArray:
-    """Return upper bounds of E(S)_+ for a weighted sum S of terms of mean m = -growth, shape (ways,).
+def positive_part(growth: float | FloatArray, weights: Weights, moments: RatioMoments) -> FloatArray:
+    """Return upper bounds of E(S)_+ for a weighted sum S of terms of mean m = -growth.
 
     Parameters
     ----------
-    growth : float
+    growth : float, or ndarray of shape (epsilons, 1)
         e^eps - 1, at least 0, rounded down.
     weights : Weights
         Bounds on the weights of the sum.
     moments : RatioMoments
-        Bounds v2, k3, b3, b4 of the moments of one term.
+        Bounds v2, k3, b3, b4 of the moments of one term, in the shape of ``growth``.
+
+    Returns
+    -------
+    ndarray, shape (ways,) or (epsilons, ways)
+        One bound for every way.
     """
     v = weights.squares * moments.second
     return np.minimum(_centre(growth, v, weights, moments), _tail(growth, v, weights, moments)) * (1.0 + _PART_DOUBT)
 
 
-def _centre(growth: float, v: FloatArray, weights: Weights, moments: RatioMoments) -> FloatArray:
+def _centre(growth: float | FloatArray, v: FloatArray, weights: Weights, moments: RatioMoments) -> FloatArray:
     """(N)."""
     z = growth / np.sqrt(v)
     height = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
     return np.sqrt(v) * height * mills_slope(z) + 0.5 * weights.largest * moments.absolute / moments.second
 
 
-def _tail(growth: float, v: FloatArray, weights: Weights, moments: RatioMoments) -> FloatArray:
+def _tail(at: float | FloatArray, spread: FloatArray, weights: Weights, bounds: RatioMoments) -> FloatArray:
     """(B), and Chernoff's bound, at the best theta of a grid around the Gaussian one."""
-    if growth <= _FLAT:  # the centre says as much, and 1/theta stays a double
-        return np.full_like(v, math.inf)
     w, q, lost = weights.largest[:, None], weights.squares[:, None], weights.lost[:, None]
-    above, v, v2 = weights.cut[:, None] + growth + lost, v[:, None], moments.second
+    flat = np.asarray(at) <= _FLAT  # there the centre says as much, and 1/theta would not stay a double
+    growth, v, v2, third, absolute, fourth = (
+        np.asarray(each)[..., None]
+        for each in (np.where(flat, 1.0, at), spread, bounds.second, bounds.third, bounds.absolute, bounds.fourth)
+    )
+    moments = RatioMoments(v2, third, absolute, fourth)
+    above = weights.cut[:, None] + growth + lost
     theta = np.minimum(growth / v, 0.7 * _DEEPEST / (w * above)) * _GRID
     k3 = moments.third + 3.0 * lost * v2 + lost**3
     b3 = (moments.absolute ** (1.0 / 3.0) + lost) ** 3
@@ -322,7 +331,7 @@ def _tail(growth: float, v: FloatArray, weights: Weights, moments: RatioMoments)
     body = np.where(mean <= 0.0, np.minimum(inner, outer), outer)
     tilted = body + BERRY_ESSEEN * 2.0 / (math.e * theta) * third / low**1.5
     found = np.exp(np.where(usable, log_z, 0.0)) * np.minimum(tilted, 1.0 / (math.e * theta)) + lost
-    return np.where(usable, found, math.inf).min(axis=1)
+    return np.where(flat, math.inf, np.where(usable, found, math.inf).min(axis=-1))
 
 
 def remainders(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -551,22 +560,22 @@ class Links:
             return own
         at, least = self._ladder
         before = int(np.searchsorted(at, epsilon, side="right")) - 1
-        return min(self._here(epsilon, own), float(least[before]) if before >= 0 else own, own)
+        here = float(self._here(np.array([epsilon]), np.array([own]))[0])
+        return min(here, float(least[before]) if before >= 0 else own, own)
 
     @cached_property
     def _ladder(self) -> tuple[FloatArray, FloatArray]:
         """Epsilons, and the smallest value of (H) up to each."""
         at = np.concatenate(([0.0], np.geomspace(0.5, 40.0, 24) * self.mu * math.sqrt(self.weights.squares.min())))
-        values = [self._here(epsilon, float(normal_divergence(epsilon, self.mu).upper)) for epsilon in at.tolist()]
-        return at, np.minimum.accumulate(values)
+        return at, np.minimum.accumulate(self._here(at, np.asarray(normal_divergence(at, self.mu).upper)))
 
-    def _here(self, epsilon: float, own: float) -> float:
-        """(H) with the best of the charges."""
-        growth = math.expm1(min(epsilon, 30.0)) * (1.0 + _ULPS)
+    def _here(self, epsilons: FloatArray, own: FloatArray) -> FloatArray:
+        """(H) at each epsilon with the best of the charges; ``own`` is one message's divergence there."""
+        growth = np.expm1(np.minimum(epsilons, 30.0))[:, None] * (1.0 + _ULPS)
         moments = ratio_moments(self.mu).at(growth)
         psi = positive_part(growth * (1.0 - 4.0 * _ULPS), self.weights, moments)
-        total = np.exp(self.charges) * (psi + self.charges * own) + growth * np.expm1(self.charges)
-        return float(total.min()) * (1.0 + _DOUBT)
+        total = np.exp(self.charges) * (psi + self.charges * own[:, None]) + growth * np.expm1(self.charges)
+        return total.min(axis=1) * (1.0 + _DOUBT)
 
 
 @lru_cache(maxsize=64)
