@@ -255,7 +255,7 @@ _ANCHORS = 4
 _SPREAD = np.array([-6.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 6.0])
 _LOOKS, _NEAR_ENOUGH = 6, 2e-3
 """How often the epsilon of a delta is guessed anew, and the relative change from which on it is not."""
-_SHORT_OF = (1e-10, 1e-8, 1e-6, 1e-4)
+_SHORT_OF = (1e-9, 1e-8, 1e-6, 1e-4)
 """How far, relatively, below the quotient of its doubles a certain epsilon is tried."""
 
 
