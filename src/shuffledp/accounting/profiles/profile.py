@@ -35,7 +35,7 @@ _FAR = 700.0
 """Epsilon (nats) at which delta is used as its limit; e^epsilon is still a double."""
 _FAST_STEPS = 9
 _SLOWEST, _SETTLED = 100, 1e-12
-_NEAR = 1.0
+_NEAR, _ONE_SIDED = 1.0, 1e-6
 _JAGGED = 1e-4
 """Relative precision of the search on a lower curve that does not follow the upper one."""
 
@@ -398,10 +398,11 @@ class PrivacyProfile(ABC):
             root = at_next * (1.0 + known[0][1] / (2.0 - math.log(target))) if len(known) == 1 else _root(known)
             near = known[-1][1] > -_NEAR  # else the slope is that of a plateau before the crossing
             sloped = low > 0.0 or len(known) > 2  # on one side of the crossing, three points tell its slope
-            if value <= target and near and sloped and abs(root - at_next) <= self.tolerance * at_next:
+            room = self.tolerance if low > 0.0 else min(self.tolerance, _ONE_SIDED)
+            if value <= target and near and sloped and abs(root - at_next) <= room * at_next:
                 return at_next
-            at_next = root * (1.0 + 0.3 * self.tolerance)
-            if not low * (1.0 + 0.1 * self.tolerance) < at_next < high * (1.0 - 0.1 * self.tolerance):
+            at_next = root * (1.0 + 0.3 * room)
+            if not low * (1.0 + 0.1 * room) < at_next < high * (1.0 - 0.1 * room):
                 return None
         return None
 
