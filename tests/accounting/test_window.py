@@ -441,3 +441,9 @@ def test_the_window_found_is_the_best_of_all_that_are_promising():
             middle = 0.5 * (low + high)
             low, high = (middle, high) if profile.delta(middle).lower > 1e-6 else (low, middle)
         assert profile.epsilon(1e-6).lower >= (1.0 - 1e-4) * low
+
+
+def test_a_window_that_drops_out_does_not_end_the_search_for_another():
+    """Laplace noise, 40 users: one window shows 1e-9 up to 1.8318 and then nothing, another one 1e-12 up to 1.9495."""
+    profile = WITNESS.one_round(setting(Budgets([2.0], [40])), 2.0)
+    assert profile.epsilon(1e-12).lower > 1.949

@@ -253,7 +253,7 @@ _TYPICAL = 1e-6
 _ANCHORS = 4
 """Largest number of victims who choose windows; the other victims are tested with the same windows."""
 _SPREAD = np.array([-6.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 6.0])
-_LOOKS, _NEAR_ENOUGH = 6, 2e-3
+_LOOKS, _NEAR_ENOUGH = 30, 2e-3
 """How often the epsilon of a delta is guessed anew, and the relative change from which on it is not."""
 _SHORT_OF = (1e-9, 1e-8, 1e-6, 1e-4)
 """How far, relatively, below the quotient of its doubles a certain epsilon is tried."""
@@ -383,14 +383,20 @@ class WindowProfile(PrivacyProfile):
         window and the thresholds, at the epsilon where the estimate meets the target.
         """
         found, epsilon = Interval(0.0, 0.0), self._expected(target)
+        last: tuple[int, bool] | None = None
         for _ in range(_LOOKS):
             side = max((False, True), key=lambda side: float(self._likely(epsilon, side)[0].max()))
             values, thresholds = self._likely(epsilon, side)
             index = int(np.argmax(values))
             shown = self._meets(index, side, float(thresholds[index]), target)
             found = max(found, shown, key=lambda one: one.lower)
-            if values[index] <= 0.0 or abs(shown.lower - epsilon) <= _NEAR_ENOUGH * epsilon:
+            if values[index] <= 0.0:
                 break
+            # a window whose value drops there may leave another one above the target: then choose anew behind the drop
+            smooth = abs(math.log(values[index] / target)) < 1.0 or (index, side) == last
+            if smooth and abs(shown.lower - epsilon) <= _NEAR_ENOUGH * epsilon:
+                break
+            last = index, side
             epsilon = shown.lower if shown.lower > 0.0 else 0.5 * epsilon  # window and thresholds suit another epsilon
         return found
 
