@@ -107,6 +107,7 @@ NO_ROUNDINGS = {
     "accounting/theorems/blanket/bound.py": {1e-41},  # the least delta of which anything is proved
     "accounting/theorems/blanket/pairs.py": {1e-13, 1e-18},  # chances that may be charged
     "accounting/profiles/stored.py": {1e-11},  # how deep a curve is stored
+    "accounting/profiles/profile.py": {1e-12},  # where a search for a guess ends
     "accounting/theorems/linked.py": {1e-200},  # a blanket that hides nobody
     "audit/pipeline.py": {1e-90},  # a chance that a score needs positive
     "learning/features.py": {1e-150},  # a vector without direction

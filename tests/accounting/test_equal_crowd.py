@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import laplace, norm
 
-from shuffledp import Budgets, Gaussian, Laplace, OutOfRegime, RandomizedResponse, Setting, bounds
-from shuffledp.accounting.theorems.equal_crowd import gaussian_pair, laplace_pair
+from shuffledp import Budgets, Gaussian, Interval, Laplace, OutOfRegime, RandomizedResponse, Setting, bounds
+from shuffledp.accounting.theorems import reports_exact
+from shuffledp.accounting.theorems.equal_crowd import EqualCrowdWitness, gaussian_pair, laplace_pair
 from shuffledp.randomizers.base import AnyLaw
 
 EPSILONS = (0.0, 0.1, 0.4)
@@ -134,3 +135,28 @@ def test_refusals(law: AnyLaw | str, budgets: Budgets, seen: str, why: str) -> N
         crowd(law, budgets, seen)
     with pytest.raises(OutOfRegime, match="a third record"):
         crowd(RandomizedResponse(3), Budgets([1.0, 2.0], [9, 9]), "users", records=2)
+
+
+@pytest.mark.parametrize("law", [Laplace(0.0, 1.0), Gaussian(0.0, 1.0)])
+def test_the_epsilon_is_that_of_the_worse_direction_whichever_is_searched_first(law, monkeypatch):
+    """The guess of the worse direction saves time alone; the other one is always checked."""
+    budgets = Budgets([2.0], [3_000], [1e-8 if law.noise == "gaussian" else 0.0])
+    setting = Setting(budgets, law, seen="reports", neighboring="replace-one")
+    found = list[Interval]()
+    for ahead in (None, True, False):
+        if ahead is not None:
+            monkeypatch.setattr(reports_exact, "forward_is_larger", lambda crowd, epsilon, ahead=ahead: ahead)
+        found.append(EqualCrowdWitness().one_round(setting, 2.0).epsilon(1e-6))
+    profile = EqualCrowdWitness().one_round(setting, 2.0)
+    both = [part.epsilon(1e-6) for part in (profile.forward, profile.backward)]
+    for one in found:
+        assert one.upper == max(part.upper for part in both)
+        assert one.lower == max(part.lower for part in both)
+
+
+def test_an_end_asked_for_alone_is_that_of_both():
+    setting = Setting(Budgets([1.0], [500]), Laplace(0.0, 1.0), seen="reports", neighboring="replace-one")
+    whole, apart = (EqualCrowdWitness().one_round(setting, 1.0).forward for _ in range(2))
+    for epsilon in (0.0, 0.05, 0.2, 0.9999, 1.5):
+        assert apart.delta_above(epsilon) == whole.delta(epsilon).upper
+        assert apart.delta_below(epsilon) == pytest.approx(whole.delta(epsilon).lower, rel=1e-12)

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from shuffledp import Budgets, Channel, OutOfRegime, RandomizedResponse, Setting, bounds
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_delta, gaussian_epsilon
 from shuffledp.accounting.theorems.blanket.pairs import LargestProfile
+from shuffledp.accounting.theorems.clones.pair import ClonePairProfile, one_budget_profile
+from shuffledp.accounting.theorems.count.cover import BitCrowds
 from shuffledp.numerics.interval import Interval
+from tests.work import calls_of
 
 MATRIX = 0.9 * np.random.default_rng(3).dirichlet(np.full(6, 4.0), 5) + 0.1 / 6
 
@@ -123,3 +126,32 @@ def test_levels_is_left_to_blanket_over_several_rounds():
     whole = bounds["blanket"].level_epsilons(setting, 1e-6, np.arange(2)).upper
     for epsilon0, epsilon in zip((0.5, 1.0), whole, strict=True):
         assert epsilon < bounds["clones"].profile(setting, epsilon0).epsilon(1e-6).upper
+
+
+def test_a_search_from_one_side_of_the_crossing_ends_there(monkeypatch):
+    """Three points of a smooth curve on the safe side tell its slope; no point on the other side is needed."""
+    seen = calls_of(monkeypatch, ClonePairProfile, "delta_at")
+    for share in (1.001, 1.01, 1.05):
+        profile = one_budget_profile(1.0, 10_000, coarse=False)
+        exact = profile.epsilon(1e-6).upper
+        fresh = ClonePairProfile(1.0, profile.clones)
+        monkeypatch.setattr(ClonePairProfile, "guess_epsilon", lambda self, delta, at=share * exact: at)
+        seen.clear()
+        assert fresh.epsilon(1e-6).upper == pytest.approx(exact, rel=1.1e-6)
+        assert len(seen) <= 5
+
+
+def test_bounds_of_two_outcomes_share_their_clone_pair():
+    setting = Setting(Budgets([1.0], [1_000]), RandomizedResponse(2), seen="reports", neighboring="replace-one")
+    assert bounds["clones"].one_round(setting, 1.0) is bounds["blanket"].one_round(setting, 1.0)
+
+
+def test_the_count_and_its_witness_share_their_record_vectors(monkeypatch):
+    """Whoever asks second finds what the first one has evaluated."""
+    setting = Setting(Budgets([1.5], [20_011]), RandomizedResponse(2), seen="reports", neighboring="replace-one")
+    level = np.array([0])
+    upper = bounds["count"].level_epsilons(setting, 1e-6, level)
+    asked = calls_of(monkeypatch, BitCrowds, "best_thresholds")
+    lower = bounds["count-exact"].level_epsilons(setting, 1e-6, level)
+    assert not asked
+    assert 0.0 < lower.lower[0] <= upper.upper[0]

@@ -36,6 +36,7 @@ from shuffledp.randomizers.channel import Channel
 from shuffledp.randomizers.noise import Gaussian, Laplace
 from shuffledp.setting import Kind
 from tests.oracles import ShuffledProtocol, poisson_binomial
+from tests.work import calls_of
 
 WITNESS = WindowWitness()
 OWN = 0.7
@@ -411,3 +412,38 @@ def test_what_many_victims_show_is_below_the_exact_value_in_fractions(outside):
 
 def exactly(values):
     return Enclosure(np.array(values), np.array(values))
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-10])
+@pytest.mark.parametrize(
+    ("law", "epsilon0", "n"),
+    [(LAPLACE, 1.0, 10_000), (GAUSSIAN, 2.0, 3_000), (UnaryEncoding(10), 4.0, 100_000), (UnaryEncoding(4), 1.0, 60)],
+)
+def test_an_epsilon_is_where_the_shown_delta_is_the_one_asked_for(law, epsilon0, n, delta, monkeypatch):
+    """The ends are quotients: an evaluation there shows delta, one beyond does not, and no tail is asked for twice."""
+    budgets = Budgets([epsilon0], [n], [1e-8 if law is GAUSSIAN else 0.0])
+    profile = WITNESS.one_round(setting(budgets, law), epsilon0)
+    asked = calls_of(monkeypatch, CountedReports, "cdf")
+    found = profile.epsilon(delta)
+    assert len(asked) <= 2  # nine times as a search
+    assert 0.0 < found.lower <= found.upper <= (1.0 + 1e-4) * found.lower
+    assert profile.delta(found.lower).lower > 0.9999 * delta
+    assert profile.delta(1.001 * found.upper).lower < delta
+
+
+def test_the_window_found_is_the_best_of_all_that_are_promising():
+    """A plain search of the curve, which chooses the window anew at every epsilon, shows no more."""
+    for law, epsilon0, n in ((LAPLACE, 1.0, 500), (GAUSSIAN, 4.0, 100_000), (UnaryEncoding(10), 2.0, 1_000)):
+        budgets = Budgets([epsilon0], [n], [1e-8 if law is GAUSSIAN else 0.0])
+        profile = WITNESS.one_round(setting(budgets, law), epsilon0)
+        low, high = 0.0, epsilon0
+        for _ in range(40):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if profile.delta(middle).lower > 1e-6 else (low, middle)
+        assert profile.epsilon(1e-6).lower >= (1.0 - 1e-4) * low
+
+
+def test_a_window_that_drops_out_does_not_end_the_search_for_another():
+    """Laplace noise, 40 users: one window shows 1e-9 up to 1.8318 and then nothing, another one 1e-12 up to 1.9495."""
+    profile = WITNESS.one_round(setting(Budgets([2.0], [40])), 2.0)
+    assert profile.epsilon(1e-12).lower > 1.949

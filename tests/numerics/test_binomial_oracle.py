@@ -92,3 +92,19 @@ def test_scalars_and_broadcasting():
     assert float(counts.cdf(10.0, 10.0, 0.3)) == 1.0
     grid = counts.sf(np.arange(5.0)[:, None], 10.0, np.array([0.1, 0.2]))
     assert np.asarray(grid).shape == (5, 2)
+
+
+def test_power_series_and_logarithms_are_one_tail(monkeypatch):
+    """Both ways of writing the integrand, on either side of where one gives way to the other."""
+    rng = np.random.default_rng(3)
+    n = np.floor(10.0 ** rng.uniform(1.5, 9.0, 400))
+    p = 10.0 ** rng.uniform(-3.0, -0.001, 400)
+    a = np.clip(np.floor(n * p + rng.uniform(0.0, 9.0, 400) * np.sqrt(n * p * (1.0 - p)) + 1.0), 1.0, n)
+    c = np.floor(10.0 ** rng.uniform(0.0, 9.0, 400))
+    failures = np.floor((c + 1.0) * rng.uniform(0.2, 0.5, 400))
+    short = counts.sf(a, n, p), counts.fair_tail_ratio(failures, c)
+    monkeypatch.setattr(counts, "_SHORT", 0.0)
+    long = counts.sf(a, n, p), counts.fair_tail_ratio(failures, c)
+    for one, other in zip(short, long, strict=True):
+        assert np.allclose(one, other, rtol=2e-12, atol=0.0)
+    assert not (short[0] == long[0]).all()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from mpmath import erfc, exp, mp, mpf, quad, sqrt, workdps
 
+from shuffledp.accounting.theorems.chain import normal
 from shuffledp.accounting.theorems.chain.normal import (
     LARGEST_SHIFT,
     SMALLEST_SHIFT,
@@ -238,3 +239,48 @@ def test_links_are_groups_of_the_company_and_their_curve_falls():
     for mu in (0.5 * SMALLEST_SHIFT, 1.1 * LARGEST_SHIFT, math.nan):
         with pytest.raises(ValueError, match="chain theorem"):
             links(mu, 100)
+
+
+def exhaustive_groups(mu, others, charge):
+    """What `_groups` finds, with the ratio of every choice computed."""
+    means = LognormalMeans(mu, charge / 4)
+    sizes = np.unique(np.floor(np.geomspace(4.0, max(others / 2.0, 5.0), 30)))
+    copies = np.floor(0.9 * sizes / normal._hub_height(mu, charge / 4) * (1.0 - 1e-9))
+    chains, used, best = [(size,) for size in sizes.tolist()], sizes, None
+    for _ in range(3):
+        ratio, left = normal._ratio(means, copies), others - used
+        there = (left >= 1) & np.isfinite(ratio)
+        known = np.where(there, ratio, 1.0)
+        value = np.where(there, (1.0 + (known - 1.0) ** 2 / (4.0 * known)) / np.maximum(left, 1.0), math.inf)
+        if there.any() and (best is None or value.min() < best[0]):
+            at = int(np.argmin(value))
+            best = float(value[at]), (*chains[at], float(left[at])), float(ratio[at])
+        front, least = [], math.inf
+        for at in np.argsort(used, kind="stable").tolist():
+            if ratio[at] < least:
+                least = ratio[at]
+                front.append(at)
+        copies = np.floor(sizes[None, :] / ratio[front][:, None] * (1.0 - 1e-9)).ravel()
+        chains = [(*chains[at], size) for at in front for size in sizes.tolist()]
+        used = (used[front][:, None] + sizes[None, :]).ravel()
+    return None if best is None else best[1:]
+
+
+@pytest.mark.parametrize("charge", [1e-5, 1e-9, 1e-20])
+@pytest.mark.parametrize(("mu", "others"), [(0.05, 90), (0.25, 999), (0.5, 59_999), (1.1, 500_000)])
+def test_groups_are_those_of_a_search_that_computes_every_ratio(mu, others, charge):
+    assert normal._groups(mu, others, charge) == exhaustive_groups(mu, others, charge)
+
+
+def test_a_chain_of_groups_computes_few_ratios(monkeypatch):
+    """Of the tens of thousands of choices most are seen to be worse by a table of 250 ratios for each charge."""
+    computed, ratio = list[int](), normal._ratio
+
+    def counted(means, copies):
+        computed.append(copies.size)
+        return ratio(means, copies)
+
+    monkeypatch.setattr(normal, "_ratio", counted)
+    links.cache_clear()
+    assert links(0.5, 999_999).sizes
+    assert sum(computed) < 9 * 2_000

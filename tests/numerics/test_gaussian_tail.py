@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
+from shuffledp.numerics import gaussian_tail
 from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.gaussian_tail import largest_shift, mills_ratio, normal_divergence
+from tests.work import calls_of
 
 BITS = 2600  # values down to 1e-320, of terms that cancel to that
 
@@ -101,3 +103,17 @@ def test_of_what_is_no_distance_nothing_is_known(mu):
     """It was told to cost nothing."""
     found = normal_divergence(1.0, mu)
     assert (float(found.lower), float(found.upper)) == (0.0, 1.0)
+
+
+def test_the_largest_shift_is_that_of_a_plain_bisection(monkeypatch):
+    """Newton's method only says where no look is needed: the double found is the same."""
+    rng = np.random.default_rng(7)
+    epsilon = np.concatenate((10.0 ** rng.uniform(-6.0, 2.5, 300), [0.0, 0.5, 700.0, 0.3]))
+    delta = np.concatenate((10.0 ** rng.uniform(-300.0, -0.01, 150), 10.0 ** -rng.uniform(0.1, 12.0, 150)))
+    delta = np.concatenate((delta, [1e-6, 0.0, 1e-9, 0.999]))
+    found = largest_shift(epsilon, delta)
+    evaluated = calls_of(monkeypatch, gaussian_tail, "normal_divergence")
+    assert largest_shift(1.0, 1e-8) > 0.0
+    assert len(evaluated) <= 40  # 63 by bisection alone
+    monkeypatch.setattr(gaussian_tail, "_around_shift", lambda e, d: (np.zeros(e.shape), np.full(e.shape, np.inf)))
+    assert (largest_shift(epsilon, delta) == found).all()

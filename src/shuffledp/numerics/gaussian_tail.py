@@ -21,6 +21,7 @@ _NODES, _WEIGHTS = (0.5 * x for x in np.polynomial.legendre.leggauss(8))
 _SHORT = 0.5  # shift below which the integral is used; eight nodes are exact to 1e-18 there
 _FAR = 12.0  # from here on k is its asymptotic series: fourteen terms leave 4e-15 out
 _ULPS = 40.0  # of scipy's erfcx on [-1, inf), measured below 8 against Arb balls, and of a few operations
+_STEPS, _APART = 30, 1e-11  # of Newton's method, and how far around its result a shift is searched for
 _SMALLEST = 1e-320  # above the absolute error where the result is subnormal
 
 
@@ -85,11 +86,35 @@ def largest_shift(epsilon: ArrayLike, delta: ArrayLike) -> FloatArray:
     # doubles of one sign are ordered like their bit patterns
     low = np.zeros(eps.shape, dtype=np.int64)
     high = np.asarray(80.0 + np.sqrt(2.0 * eps)).view(np.int64).copy()  # there u < -38: the divergence rounds to 1
+    fitting, failing = _around_shift(eps, target)
     for _ in range(63):
         middle = low + (high - low) // 2
-        fits = normal_divergence(eps, middle.view(np.float64)).upper <= target
+        at = middle.view(np.float64)
+        fits = at <= fitting
+        if not (fits | (at >= failing)).all():
+            fits = np.where(fits | (at >= failing), fits, normal_divergence(eps, at).upper <= target)
         low, high = np.where(fits, middle, low), np.where(fits, high, middle)
     return low.view(np.float64)
+
+
+def _around_shift(epsilon: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return shifts close together at which the divergence is at most the target, and above it; else 0 and inf.
+
+    By Newton's method for the logarithm of the divergence, whose derivative in mu is phi(eps/mu - mu/2).
+    """
+    mu = np.full(epsilon.shape, 1.0)
+    with np.errstate(all="ignore"):
+        for _ in range(_STEPS):
+            value, u = normal_divergence(epsilon, mu).upper, epsilon / mu - 0.5 * mu
+            step = np.log(value / target) * value * np.exp(0.5 * u * u) * math.sqrt(2.0 * math.pi)
+            following = np.clip(mu - step, 0.5 * mu, 2.0 * mu)
+            settled = np.abs(following - mu) <= 0.01 * _APART * mu
+            mu = np.where(np.isfinite(following), following, mu)
+            if settled.all():
+                break
+    low, high = mu * (1.0 - _APART), mu * (1.0 + _APART)
+    fits, fails = normal_divergence(epsilon, low).upper <= target, normal_divergence(epsilon, high).upper > target
+    return np.where(fits, low, 0.0), np.where(fails, high, np.inf)
 
 
 def noise_epsilons(sigma: ArrayLike, delta: float) -> FloatArray:

@@ -34,7 +34,8 @@ from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 _FAR = 700.0
 """Epsilon (nats) at which delta is used as its limit; e^epsilon is still a double."""
 _FAST_STEPS = 9
-_NEAR = 1.0
+_SLOWEST, _SETTLED = 100, 1e-12
+_NEAR, _ONE_SIDED = 1.0, 1e-6
 _JAGGED = 1e-4
 """Relative precision of the search on a lower curve that does not follow the upper one."""
 
@@ -61,14 +62,49 @@ def check_epsilon(epsilon: float) -> float:
     return value
 
 
-def _slope(seen: dict[float, Interval], near: float) -> float:
+def _slope(tops: dict[float, float], near: float) -> float:
     """Return d log(upper end)/d eps around a known point, from the one nearest to it; 0 if there is none."""
-    value = seen[near].upper
-    others = [e for e, found in seen.items() if e != near and found.upper > 0.0]
+    value = tops[near]
+    others = [e for e, top in tops.items() if e != near and top > 0.0]
     if not others or value <= 0.0:
         return 0.0
     other = min(others, key=lambda e: abs(e - near))
-    return (math.log(value) - math.log(seen[other].upper)) / (near - other)
+    return (math.log(value) - math.log(tops[other])) / (near - other)
+
+
+class _Seen:
+    """Ends of one profile's delta, by epsilon, that a search has asked for."""
+
+    def __init__(self, profile: PrivacyProfile) -> None:
+        self._profile, self._apart = profile, profile.ends_apart
+        self.tops: dict[float, float] = {}
+        self.bottoms: dict[float, float] = {}
+
+    def top(self, epsilon: float) -> float:
+        """Return the upper end at epsilon."""
+        if epsilon not in self.tops:
+            if self._apart:
+                self.tops[epsilon] = self._profile.delta_above(epsilon)
+            else:
+                self._look(epsilon)
+        return self.tops[epsilon]
+
+    def bottom(self, epsilon: float) -> float:
+        """Return the lower end at epsilon."""
+        if epsilon not in self.bottoms:
+            if self._apart:
+                self.bottoms[epsilon] = self._profile.delta_below(epsilon)
+            else:
+                self._look(epsilon)
+        return self.bottoms[epsilon]
+
+    def _look(self, epsilon: float) -> None:
+        found = self._profile.delta(epsilon)
+        self.tops[epsilon], self.bottoms[epsilon] = found.upper, found.lower
+
+    def largest_above(self, target: float, upper: float) -> float:
+        """Return the largest epsilon up to ``upper`` whose lower end is known to be above the target; else 0."""
+        return max((e for e, known in self.bottoms.items() if known > target and e <= upper), default=0.0)
 
 
 def _root(known: list[tuple[float, float]]) -> float:
@@ -218,6 +254,15 @@ class PrivacyProfile(ABC):
         """Return the upper end of `delta` at epsilon (nats, at least 0), for callers who need no lower end."""
         return self.delta(epsilon).upper
 
+    def delta_below(self, epsilon: float) -> float:
+        """Return the lower end of `delta` at epsilon (nats, at least 0), for callers who need no upper end."""
+        return self.delta(epsilon).lower
+
+    @property
+    def ends_apart(self) -> bool:
+        """Whether each end of `delta` costs an evaluation of its own, so that a search asks for one at a time."""
+        return False
+
     def log_above(self, epsilon: float) -> float:
         """Return the upper end of log delta(epsilon), of the larger direction, for epsilon below `vanishes_at`."""
         return max(end.upper for end in self.log_delta_pair(epsilon))
@@ -320,26 +365,20 @@ class PrivacyProfile(ABC):
 
     def _inverse(self, target: float) -> Interval:
         """`epsilon` at a delta not yet asked for."""
-        seen: dict[float, Interval] = {}
-
-        def at(epsilon: float) -> Interval:
-            if epsilon not in seen:
-                seen[epsilon] = self.delta(epsilon)
-            return seen[epsilon]
-
+        seen = _Seen(self)
         top, guess = self._top(target), self.guess_epsilon(target)
         if math.isinf(top):
             return Interval(math.inf if self.mass_at_infinity.lower > target else 0.0, math.inf)
-        upper = self._fast_crossing(at, target, guess, top) if guess is not None and 0.0 < guess < top else None
+        upper = self._fast_crossing(seen.top, target, guess, top) if guess is not None and 0.0 < guess < top else None
         if upper is None:
-            if at(0.0).upper <= target:
+            if seen.top(0.0) <= target:
                 return Interval(0.0, 0.0)
-            _, upper = crossing(lambda e: at(e).upper, target, 0.0, top, guess, self.tolerance)
+            _, upper = crossing(seen.top, target, 0.0, top, guess, self.tolerance)
         if not math.isfinite(upper):
             return Interval(0.0, math.inf)
-        return Interval(self._below(at, seen, target, upper), upper)
+        return Interval(self._below(seen, target, upper) if self.known_below else 0.0, upper)
 
-    def _fast_crossing(self, at: Callable[[float], Interval], target: float, guess: float, top: float) -> float | None:
+    def _fast_crossing(self, most: Callable[[float], float], target: float, guess: float, top: float) -> float | None:
         """Where the upper curve is at most the target, and by its slope within the tolerance of the crossing.
 
         A few steps of inverse interpolation, the last ones aimed a little beyond the crossing; None if they do not
@@ -348,7 +387,7 @@ class PrivacyProfile(ABC):
         known: list[tuple[float, float]] = []
         low, high, at_next = 0.0, top, guess
         for _ in range(_FAST_STEPS):
-            value = at(at_next).upper
+            value = most(at_next)
             if not 0.0 < value < math.inf:
                 return None
             known.append((at_next, math.log(value / target)))
@@ -358,36 +397,36 @@ class PrivacyProfile(ABC):
                 high = min(high, at_next)
             root = at_next * (1.0 + known[0][1] / (2.0 - math.log(target))) if len(known) == 1 else _root(known)
             near = known[-1][1] > -_NEAR  # else the slope is that of a plateau before the crossing
-            if value <= target and near and low > 0.0 and abs(root - at_next) <= self.tolerance * at_next:
+            sloped = low > 0.0 or len(known) > 2  # on one side of the crossing, three points tell its slope
+            room = self.tolerance if low > 0.0 else min(self.tolerance, _ONE_SIDED)
+            if value <= target and near and sloped and abs(root - at_next) <= room * at_next:
                 return at_next
-            at_next = root * (1.0 + 0.3 * self.tolerance)
-            if not low * (1.0 + 0.1 * self.tolerance) < at_next < high * (1.0 - 0.1 * self.tolerance):
+            at_next = root * (1.0 + 0.3 * room)
+            if not low * (1.0 + 0.1 * room) < at_next < high * (1.0 - 0.1 * room):
                 return None
         return None
 
-    def _below(
-        self, at: Callable[[float], Interval], seen: dict[float, Interval], target: float, upper: float
-    ) -> float:
+    def _below(self, seen: _Seen, target: float, upper: float) -> float:
         """Largest epsilon with a lower end above the target, to about a hundredth of what the enclosure leaves open.
 
         The upper curve's slope tells about where that is; where it does not, the lower curve is searched.
         """
-        near, slope = upper, _slope(seen, upper) if upper in seen else 0.0
+        near, slope = upper, _slope(seen.tops, upper) if upper in seen.tops else 0.0
         for _ in range(3):
-            value = seen[near].lower if near in seen else 0.0
+            value = seen.bottom(near) if near in seen.tops or near in seen.bottoms else 0.0
             if not (slope < 0.0 < value):
                 break
             short = max(math.log(value / target) / slope, 0.0)  # how far to go by the slope
             last, near = near, near - 1.01 * short - 0.5 * self.tolerance * upper
-            if near <= 0.0 or (found := at(near).lower) <= 0.0:
+            if near <= 0.0 or (found := seen.bottom(near)) <= 0.0:
                 break
             if found > target:
-                return max(e for e, known in seen.items() if known.lower > target and e <= upper)
+                return seen.largest_above(target, upper)
             slope = math.log(value / found) / (last - near)
-        low = max((e for e, known in seen.items() if known.lower > target and e <= upper), default=0.0)
-        if low == 0.0 and at(0.0).lower <= target:
+        low = seen.largest_above(target, upper)
+        if low == 0.0 and seen.bottom(0.0) <= target:
             return 0.0
-        lower, _ = crossing(lambda e: at(e).lower, target, low, upper, near, max(self.tolerance, _JAGGED))
+        lower, _ = crossing(seen.bottom, target, low, upper, near, max(self.tolerance, _JAGGED))
         return min(lower, upper)
 
     def total_variation(self) -> Interval:
@@ -542,7 +581,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
 
 def gaussian_epsilon(delta: float, mu: float) -> float:
-    """Return the epsilon (nats) at which mu-GDP has this delta, by bisection to double precision; inf for mu = inf."""
+    """Return the epsilon (nats) at which mu-GDP has this delta, to double precision; inf for mu = inf."""
     if math.isinf(mu):
         return math.inf
     if gaussian_delta(0.0, mu) <= delta:
@@ -550,10 +589,7 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     low, high = 0.0, mu
     while gaussian_delta(high, mu) > delta:
         low, high = high, 2.0 * high
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if gaussian_delta(middle, mu) > delta else (low, middle)
-    return high
+    return _falling_to(lambda epsilon: gaussian_delta(epsilon, mu), delta, low, high)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
@@ -563,10 +599,42 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         low, high = high, 2.0 * high
         if high > 100.0:
             return math.inf
-    for _ in range(30):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if gaussian_delta(epsilon, middle) < delta else (low, middle)
-    return high
+    return -_falling_to(lambda less: gaussian_delta(epsilon, -less), delta, -high, -low)
+
+
+def _falling_to(function: Callable[[float], float], target: float, low: float, high: float) -> float:
+    """Where a function that falls from above the target to at most the target meets it, to about 1e-13 of itself.
+
+    Regula falsi on the function's logarithm with the Illinois correction: nothing is certified.
+
+    Parameters
+    ----------
+    function : callable
+        Not increasing on [low, high], at least 0.
+    target : float
+        Positive.
+    low, high : float
+        Points at which the function is above the target, and at most the target.
+    """
+
+    def gap(point: float) -> float:
+        value = function(point)
+        return math.log(value / target) if value > 0.0 else -_FAR
+
+    above, below, last, point = gap(low), gap(high), 0, high
+    for step in range(_SLOWEST):
+        share = above / (above - below) if step % 8 != 7 and above > below else 0.5
+        before, point = point, low + share * (high - low)
+        if abs(point - before) <= _SETTLED * abs(point) or not low < point < high:
+            break
+        found = gap(point)
+        if found > 0.0:
+            low, above, below = point, found, below * (0.5 if last == 1 else 1.0)
+            last = 1
+        else:
+            high, below, above = point, found, above * (0.5 if last == -1 else 1.0)
+            last = -1
+    return point
 
 
 @dataclass(frozen=True)
@@ -607,7 +675,6 @@ class GaussianProfile(PrivacyProfile):
 _MOST = 200
 _USUAL = 12
 """Number of evaluations after which the function is not treated as Gaussian, and every other one halves the bracket."""
-_HALVINGS = 50
 
 
 def safe_side(
@@ -682,7 +749,7 @@ class _Search:
 
     def _modelled(self, point: float, value: float) -> float | None:
         """Where the Gaussian profile through the last evaluations meets the target; None if there is none."""
-        here = _mu_of(point, value)
+        here = shift_through(point, value)
         if here is None:
             self._last = None
             return None
@@ -690,12 +757,14 @@ class _Search:
         if self._last is not None and self._last[0] != point:
             slope = (here - self._last[1]) / (point - self._last[0])
         self._last = point, here
-        low, high = 0.0, 2.0 * max(point, gaussian_epsilon(self.target, here))
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            mu = max(here + slope * (middle - point), 0.1 * here)
-            low, high = (middle, high) if gaussian_delta(middle, mu) > self.target else (low, middle)
-        return high
+        high = 2.0 * max(point, gaussian_epsilon(self.target, here))
+
+        def modelled(epsilon: float) -> float:
+            return gaussian_delta(epsilon, max(here + slope * (epsilon - point), 0.1 * here))
+
+        if not modelled(high) <= self.target < modelled(0.0):
+            return high if modelled(high) > self.target else 0.0
+        return _falling_to(modelled, self.target, 0.0, high)
 
     def proposal(self, point: float) -> float:
         """Return the next point to evaluate.
@@ -715,14 +784,17 @@ class _Search:
         return math.sqrt(low) * math.sqrt(high) if low > 0.0 else 0.5 * high
 
 
-def _mu_of(epsilon: float, delta: float) -> float | None:
-    """Return the mu whose Gaussian profile passes through a point; None outside what a Gaussian can do well."""
+def shift_through(epsilon: float, delta: float) -> float | None:
+    """Return the mu whose Gaussian profile passes through a point; None outside what a Gaussian can do well.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The point: nats, at least 0, and a probability.
+    """
     if not TINY < delta < 0.9:
         return None
     low, high = 1e-6 * max(epsilon, delta), 2.0 * (math.sqrt(2.0 * epsilon) + 10.0)
     if not gaussian_delta(epsilon, low) < delta < gaussian_delta(epsilon, high):
         return None
-    for _ in range(_HALVINGS):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if gaussian_delta(epsilon, middle) < delta else (low, middle)
-    return high
+    return -_falling_to(lambda less: gaussian_delta(epsilon, -less), delta, -high, -low)

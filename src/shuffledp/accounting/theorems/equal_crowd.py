@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,8 @@ class CrowdProfile(PrivacyProfile):
         Reports of each level, the victim's among them.
     """
 
+    tolerance: ClassVar[float] = 1e-5
+
     pairs: tuple[PairBlanket, ...]
     counts: FloatArray
     _known: dict[float, Interval] = field(init=False, default_factory=dict[float, Interval], repr=False)
@@ -74,6 +77,21 @@ class CrowdProfile(PrivacyProfile):
             upper, lower = (self._of(epsilon, above=above) for above in (True, False))
             self._known[epsilon] = Interval(min(lower.lower, upper.upper), upper.upper)
         return self._known[epsilon]
+
+    @property
+    def ends_apart(self) -> bool:
+        """True: each end comes from laws of its own."""
+        return True
+
+    def delta_above(self, epsilon: float) -> float:
+        """Return the upper end of `delta` at epsilon (nats)."""
+        known = epsilon in self._known or not epsilon < min(self.vanishes_at, _LARGEST)
+        return self.delta(epsilon).upper if known else self._of(epsilon, above=True).upper
+
+    def delta_below(self, epsilon: float) -> float:
+        """Return the lower end of `delta` at epsilon (nats)."""
+        known = epsilon in self._known or not epsilon < min(self.vanishes_at, _LARGEST)
+        return self.delta(epsilon).lower if known else self._of(epsilon, above=False).lower
 
     def _of(self, epsilon: float, *, above: bool) -> Interval:
         laws = [loss_law(pair, epsilon, above=above) for pair in self.pairs]
@@ -212,7 +230,9 @@ class EqualCrowdWitness(AmplificationBound):
         found: list[PrivacyProfile] = []
         for attack in _attacks(setting):
             forward, backward = (CrowdProfile(tuple(both[way] for both in attack), counts) for way in (0, 1))
-            found.append(RecordsProfile(forward, backward, MOST_TRANSFORMS // (4 if budgets.levels == 1 else 8)))
+            most = MOST_TRANSFORMS // (4 if budgets.levels == 1 else 8)
+            ahead = tuple(both[0] for both in attack)
+            found.append(RecordsProfile(forward, backward, most, crowd=(ahead, counts)))
         return found[0] if len(found) == 1 else LargestProfile(tuple(found))
 
     def level_epsilons(

@@ -9,8 +9,11 @@ which is (Z) with omega = R(x2) and gamma = 1.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
+
+import numpy as np
 
 from shuffledp.accounting.bound import (
     AmplificationBound,
@@ -23,9 +26,43 @@ from shuffledp.accounting.profiles.knots import MOST_KNOTS
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile
 from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.floats import Upper
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.floats import TINY, Upper
+from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.randomizers.base import PairBlanket
 from shuffledp.setting import Kind, Setting
+
+
+class OneRecordProfile(OneBudgetProfile):
+    """One direction of the divergence of whole reports, the others all on one record."""
+
+    tolerance: ClassVar[float] = 1e-5
+
+
+Crowd = tuple[tuple[PairBlanket, ...], FloatArray]
+"""The forward pairs of a crowd's laws, one for each level, and how many reports each level has."""
+
+
+def forward_is_larger(crowd: Crowd, epsilon: float) -> bool:
+    """Return whether H(P, Q) is probably larger than H(Q, P) at e^epsilon, from three moments; nothing is certified.
+
+    Parameters
+    ----------
+    crowd : tuple
+        The forward pairs of the levels' laws, and the numbers of reports, shape (levels,).
+    epsilon : float
+        Nats, at least 0, finite.
+    """
+    grow, tails = math.exp(min(epsilon, 100.0)), list[float]()
+    for swapped in (False, True):
+        sums = np.zeros(3)
+        for pair, count in zip(*crowd, strict=True):
+            own, other = (pair.ratios1, pair.ratios0) if swapped else (pair.ratios0, pair.ratios1)
+            step = np.clip(own - grow * other, -1e100, 1e100)
+            mean = float(pair.masses @ step)
+            sums += count * np.array([mean, pair.masses @ (step - mean) ** 2, pair.masses @ (step - mean) ** 3])
+        z = -float(sums[0]) / math.sqrt(max(float(sums[1]), TINY))
+        tails.append(-0.5 * z * z + float(sums[2]) / max(float(sums[1]), TINY) ** 1.5 * z**3 / 6.0)
+    return not tails[1] > tails[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +75,8 @@ class RecordsProfile(PrivacyProfile):
         H(P, Q) and H(Q, P), P and Q what is released for the two neighbours; the same object if they are equal.
     most : int
         Largest number of knots of its table.
+    crowd : tuple, optional
+        The forward pairs of the levels' laws, and the numbers of reports; it tells which direction to search first.
     """
 
     tolerance: ClassVar[float] = 1e-5
@@ -45,6 +84,7 @@ class RecordsProfile(PrivacyProfile):
     forward: PrivacyProfile
     backward: PrivacyProfile
     most: int = MOST_KNOTS
+    crowd: Crowd | None = None
 
     @property
     def most_knots(self) -> int:
@@ -74,6 +114,17 @@ class RecordsProfile(PrivacyProfile):
     def guess_epsilon(self, delta: float) -> float | None:
         """Return the first guess of epsilon(delta), nats, of the forward direction; None if it has none."""
         return self.forward.guess_epsilon(delta)
+
+    def _inverse(self, target: float) -> Interval:
+        """Return the larger of both directions' epsilons; the second one is searched only if it may be the larger."""
+        guess = self.guess_epsilon(target)
+        ahead = self.crowd is None or guess is None or forward_is_larger(self.crowd, guess)
+        likely, other = (self.forward, self.backward) if ahead else (self.backward, self.forward)
+        first = likely.epsilon(target)
+        if other is likely or not math.isfinite(first.upper) or other.delta_above(first.upper) <= target:
+            return first
+        second = other.epsilon(target)
+        return Interval(max(first.lower, second.lower), max(first.upper, second.upper))
 
 
 class ReportsWitness(AmplificationBound):
@@ -105,7 +156,8 @@ class ReportsWitness(AmplificationBound):
         if pairs is None:
             raise OutOfRegime(f"reports-exact has nothing to add to counting reports of {setting.randomizer_name}")
         n = setting.budgets.n
-        forward = OneBudgetProfile(pairs[0].largest_loss, pairs[0], n, enclosed=True)
+        forward = OneRecordProfile(pairs[0].largest_loss, pairs[0], n, enclosed=True)
         if pairs[1] is pairs[0]:
             return RecordsProfile(forward, forward)
-        return RecordsProfile(forward, OneBudgetProfile(pairs[1].largest_loss, pairs[1], n, enclosed=True))
+        backward = OneRecordProfile(pairs[1].largest_loss, pairs[1], n, enclosed=True)
+        return RecordsProfile(forward, backward, crowd=((pairs[0],), np.array([float(n)])))

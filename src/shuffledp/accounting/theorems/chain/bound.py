@@ -406,6 +406,11 @@ class ChainProfile(PrivacyProfile):
         """Interval [0, 0]: delta tends to 0 for large epsilon, because the density ratio is finite everywhere."""
         return Interval(0.0, 0.0)
 
+    @property
+    def known_below(self) -> bool:
+        """False: the theorem is a bound from above."""
+        return False
+
     @cached_property
     def _links(self) -> Links:
         return links(self.mu, self.n - 1)
@@ -447,6 +452,11 @@ class PureChainProfile(PrivacyProfile):
     def coarseness(self) -> float:
         """Factor 4 by which a table may be less accurate: one evaluation of delta takes milliseconds."""
         return 4.0
+
+    @property
+    def known_below(self) -> bool:
+        """False: the theorem is a bound from above."""
+        return False
 
     @cached_property
     def ways(self) -> PureLinks:

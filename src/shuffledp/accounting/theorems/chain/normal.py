@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shuffledp.numerics.floats import ndtr
 from shuffledp.numerics.gaussian_tail import mills_slope, normal_divergence
@@ -93,23 +94,23 @@ class RatioMoments:
 
     Parameters
     ----------
-    second, fourth : float
+    second, fourth : float, or ndarray with one entry for each epsilon
         Bounds of E(X - Y)^2 and E(X - Y)^4.
-    third : float
+    third : float or ndarray
         Bound of the signed E(X - Y)^3.
-    absolute : float
+    absolute : float or ndarray
         Bound of E|X - Y|^3.
     """
 
-    second: float
-    third: float
-    absolute: float
-    fourth: float
+    second: float | FloatArray
+    third: float | FloatArray
+    absolute: float | FloatArray
+    fourth: float | FloatArray
 
-    def at(self, growth: float) -> RatioMoments:
+    def at(self, growth: float | FloatArray) -> RatioMoments:
         """Return the bounds on the moments of L at another epsilon, from those at epsilon 0.
 
-        ``growth`` is e^epsilon - 1, at least 0, rounded up.
+        ``growth`` is e^epsilon - 1, at least 0, rounded up, or an array of such numbers.
         """
         e = (1.0 + growth) * (1.0 + _DOUBT)
         third = self.third + (e * e * e - 1.0) * self.absolute
@@ -269,35 +270,44 @@ class Weights:
     lost: FloatArray
 
 
-def positive_part(growth: float, weights: Weights, moments: RatioMoments) -> FloatArray:
-    """Return upper bounds of E(S)_+ for a weighted sum S of terms of mean m = -growth, shape (ways,).
+def positive_part(growth: float | FloatArray, weights: Weights, moments: RatioMoments) -> FloatArray:
+    """Return upper bounds of E(S)_+ for a weighted sum S of terms of mean m = -growth.
 
     Parameters
     ----------
-    growth : float
+    growth : float, or ndarray of shape (epsilons, 1)
         e^eps - 1, at least 0, rounded down.
     weights : Weights
         Bounds on the weights of the sum.
     moments : RatioMoments
-        Bounds v2, k3, b3, b4 of the moments of one term.
+        Bounds v2, k3, b3, b4 of the moments of one term, in the shape of ``growth``.
+
+    Returns
+    -------
+    ndarray, shape (ways,) or (epsilons, ways)
+        One bound for every way.
     """
     v = weights.squares * moments.second
     return np.minimum(_centre(growth, v, weights, moments), _tail(growth, v, weights, moments)) * (1.0 + _PART_DOUBT)
 
 
-def _centre(growth: float, v: FloatArray, weights: Weights, moments: RatioMoments) -> FloatArray:
+def _centre(growth: float | FloatArray, v: FloatArray, weights: Weights, moments: RatioMoments) -> FloatArray:
     """(N)."""
     z = growth / np.sqrt(v)
     height = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
     return np.sqrt(v) * height * mills_slope(z) + 0.5 * weights.largest * moments.absolute / moments.second
 
 
-def _tail(growth: float, v: FloatArray, weights: Weights, moments: RatioMoments) -> FloatArray:
+def _tail(at: float | FloatArray, spread: FloatArray, weights: Weights, bounds: RatioMoments) -> FloatArray:
     """(B), and Chernoff's bound, at the best theta of a grid around the Gaussian one."""
-    if growth <= _FLAT:  # the centre says as much, and 1/theta stays a double
-        return np.full_like(v, math.inf)
     w, q, lost = weights.largest[:, None], weights.squares[:, None], weights.lost[:, None]
-    above, v, v2 = weights.cut[:, None] + growth + lost, v[:, None], moments.second
+    flat = np.asarray(at) <= _FLAT  # there the centre says as much, and 1/theta would not stay a double
+    growth, v, v2, third, absolute, fourth = (
+        np.asarray(each)[..., None]
+        for each in (np.where(flat, 1.0, at), spread, bounds.second, bounds.third, bounds.absolute, bounds.fourth)
+    )
+    moments = RatioMoments(v2, third, absolute, fourth)
+    above = weights.cut[:, None] + growth + lost
     theta = np.minimum(growth / v, 0.7 * _DEEPEST / (w * above)) * _GRID
     k3 = moments.third + 3.0 * lost * v2 + lost**3
     b3 = (moments.absolute ** (1.0 / 3.0) + lost) ** 3
@@ -321,7 +331,7 @@ def _tail(growth: float, v: FloatArray, weights: Weights, moments: RatioMoments)
     body = np.where(mean <= 0.0, np.minimum(inner, outer), outer)
     tilted = body + BERRY_ESSEEN * 2.0 / (math.e * theta) * third / low**1.5
     found = np.exp(np.where(usable, log_z, 0.0)) * np.minimum(tilted, 1.0 / (math.e * theta)) + lost
-    return np.where(usable, found, math.inf).min(axis=1)
+    return np.where(flat, math.inf, np.where(usable, found, math.inf).min(axis=-1))
 
 
 def remainders(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -366,7 +376,8 @@ def remainders(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, Float
 # the few hundred exponentials of arguments below 700 among them.
 
 _CELLS_PER_UNIT = 16
-_LOWEST = -10.0
+_LOWEST, _HIGHEST = -10.0, 20.0
+"""Ends of the cells in z. For mu <= 2, E(rho - c)_+ at the upper end is below Phi(-18), 1e-71."""
 _TILTS = np.geomspace(2e-3, 40.0, 72)  # in units of 1/mu
 _SHARE_DOUBT = 1e-11
 _MOMENT_DOUBT = 1e-10
@@ -417,44 +428,84 @@ class LognormalMeans:
         return np.minimum(self._smallest(copies, self._log_moments[1], self.charge), 1.0)
 
     def _smallest(self, copies: FloatArray, log_moments: FloatArray, charge: float) -> FloatArray:
-        """Return the smallest s that satisfies (E) with the given charge over the grid of tilts; inf without copies."""
-        there = copies >= 1.0
-        t = np.where(there, copies, 1.0)[:, None] * self._tau
-        found = (np.where(there, copies, 1.0)[:, None] * log_moments - 1.0 - np.log(t) - math.log(charge)) / t
-        smallest = found.min(axis=1)
+        """Return the smallest s that satisfies (E) with the given charge over the grid of tilts; inf without copies.
+
+        log M/tau - (1 + log N + log tau + log charge)/(N tau) is a sum of three products of what depends on N and of
+        what depends on tau: one product of matrices serves all N.
+        """
+        there, usable = copies >= 1.0, np.isfinite(log_moments)
+        if not usable.any():
+            return np.full(copies.shape, math.inf)
+        each, tau = np.where(there, copies, 1.0), _TILTS[usable] / self.mu
+        by_copies = np.stack((np.ones_like(each), (1.0 + np.log(each) + math.log(charge)) / each, 1.0 / each), axis=1)
+        by_tilt = np.stack((log_moments[usable] / tau, -1.0 / tau, -np.log(tau) / tau))
+        smallest = (by_copies @ by_tilt).min(axis=1)
         return np.where(there, np.maximum(smallest, 0.0) * (1.0 + _MOMENT_DOUBT) + _MOMENT_DOUBT, math.inf)
-
-    @cached_property
-    def _tau(self) -> FloatArray:
-        return _TILTS / self.mu
-
-    @cached_property
-    def _edges(self) -> FloatArray:
-        """Ends of the cells in z: from -10 to where what lies above may be charged."""
-        above = np.arange(1.0, 40.0, 1.0 / _CELLS_PER_UNIT)
-        lost = normal_divergence(self.mu * above - 0.5 * self.mu**2, self.mu * (1.0 + _SHARE_DOUBT)).upper
-        top = above[int(np.argmax(lost <= 0.49 * self.charge))] if (lost <= 0.49 * self.charge).any() else 40.0
-        return np.arange(_LOWEST, top + 0.5 / _CELLS_PER_UNIT, 1.0 / _CELLS_PER_UNIT)
 
     @cached_property
     def _log_moments(self) -> tuple[FloatArray, FloatArray]:
         """Upper bounds of log E exp(tau (min(rho, c) - 1)) and of log E exp(-tau (rho - 1)), shape (tilts,)."""
-        z, tau = self._edges, self._tau
-        rho = np.exp(self.mu * z - 0.5 * self.mu**2)
-        mass, part = _masses(z), _masses(z - self.mu)
-        inside = np.divide(part, mass, out=rho[1:].copy(), where=mass > 0.0)
-        share = (inside - rho[:-1]) / np.diff(rho)
-        below, above = float(ndtr(z[0])), float(ndtr(-z[-1]))
+        return _cells(self.mu).log_moments(0.49 * self.charge)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Cells in z from -10 on, and running sums over them of the moments of exp(mu Z - mu^2/2).
+
+    Parameters
+    ----------
+    lost : ndarray, shape (edges,)
+        Upper bounds of E(rho - c)_+ where c is rho at the upper end of a cell; inf up to z = 1.
+    rho : ndarray, shape (cells + 1,)
+        The log-normal variable at the ends of the cells.
+    tau : ndarray, shape (tilts,)
+        The tilts.
+    risen, fallen : ndarray, shape (tilts, cells)
+        Upper bounds of E exp(tau (rho - 1)) and of E exp(-tau (rho - 1)) over all cells up to each, what lies below
+        the first one included.
+    above : ndarray, shape (cells,)
+        The mass above each cell.
+    """
+
+    lost: FloatArray
+    rho: FloatArray
+    tau: FloatArray
+    risen: FloatArray
+    fallen: FloatArray
+    above: FloatArray
+
+    def log_moments(self, charge: float) -> tuple[FloatArray, FloatArray]:
+        """Return both logarithms where rho is cut at the first end of a cell that loses at most the charge."""
+        at = int(np.argmax(self.lost <= charge))
+        top = float(self.rho[at + 1])
+        usable = (self.tau * (top + 1.0) < _MOST_OF_NORMAL) & bool(self.lost[at] <= charge)
         found: list[FloatArray] = []
-        for sign, ends in ((1.0, (rho[0], rho[-1])), (-1.0, (0.0, rho[-1]))):
-            safe = np.clip(share + sign * _SHARE_DOUBT / self.mu, 0.0, 1.0)
+        for sums, sign in ((self.risen, 1.0), (self.fallen, -1.0)):
             with np.errstate(over="ignore"):
-                value = np.exp(sign * tau[:, None] * (rho - 1.0))
-                moment = ((1.0 - safe) * value[:, :-1] + safe * value[:, 1:]) @ mass
-                moment += below * np.exp(sign * tau * (ends[0] - 1.0)) + above * np.exp(sign * tau * (ends[1] - 1.0))
-            usable = tau * (rho[-1] + 1.0) < _MOST_OF_NORMAL
+                moment = sums[:, at] + self.above[at] * np.exp(sign * self.tau * (top - 1.0))
             found.append(np.where(usable, np.log1p(np.where(usable, moment - 1.0, 0.0)) + 2.0 * _MOMENT_DOUBT, np.inf))
         return found[0], found[1]
+
+
+@lru_cache(maxsize=16)
+def _cells(mu: float) -> _Cells:
+    """Return the cells for one mu; all charges share them."""
+    z = np.arange(_LOWEST, _HIGHEST + 0.5 / _CELLS_PER_UNIT, 1.0 / _CELLS_PER_UNIT)
+    tau, rho = _TILTS / mu, np.exp(mu * z - 0.5 * mu**2)
+    lost = np.full(z.size - 1, math.inf)
+    cut = z[1:] >= 1.0
+    lost[cut] = normal_divergence(mu * z[1:][cut] - 0.5 * mu**2, mu * (1.0 + _SHARE_DOUBT)).upper
+    mass, part = _masses(z), _masses(z - mu)
+    inside = np.divide(part, mass, out=rho[1:].copy(), where=mass > 0.0)
+    share, below = (inside - rho[:-1]) / np.diff(rho), float(ndtr(z[0]))
+    found: list[FloatArray] = []
+    for sign, least in ((1.0, float(rho[0])), (-1.0, 0.0)):
+        safe = np.clip(share + sign * _SHARE_DOUBT / mu, 0.0, 1.0)
+        # beyond 700 the tilts are not used: `log_moments`
+        value = np.exp(np.minimum(sign * tau[:, None] * (rho - 1.0), 700.0))
+        sums = np.cumsum(value[:, :-1] * ((1.0 - safe) * mass) + value[:, 1:] * (safe * mass), axis=1)
+        found.append(sums + below * np.exp(np.minimum(sign * tau * (least - 1.0), 700.0))[:, None])
+    return _Cells(lost, rho, tau, found[0], found[1], ndtr(-z[1:]))
 
 
 def _masses(z: FloatArray) -> FloatArray:
@@ -469,7 +520,7 @@ CHARGES = tuple(10.0**-power for power in (5, 7, 9, 11, 13, 16, 20, 27, 40))
 """Total charges P for which groups are chosen; at every eps the best of the resulting bounds is used."""
 _STEPS = 4
 _KEPT = 0.9
-_SIZES = 30
+_SIZES, _NODES = 30, 250
 _ULPS = 2.0**-47
 
 
@@ -509,22 +560,22 @@ class Links:
             return own
         at, least = self._ladder
         before = int(np.searchsorted(at, epsilon, side="right")) - 1
-        return min(self._here(epsilon, own), float(least[before]) if before >= 0 else own, own)
+        here = float(self._here(np.array([epsilon]), np.array([own]))[0])
+        return min(here, float(least[before]) if before >= 0 else own, own)
 
     @cached_property
     def _ladder(self) -> tuple[FloatArray, FloatArray]:
         """Epsilons, and the smallest value of (H) up to each."""
         at = np.concatenate(([0.0], np.geomspace(0.5, 40.0, 24) * self.mu * math.sqrt(self.weights.squares.min())))
-        values = [self._here(epsilon, float(normal_divergence(epsilon, self.mu).upper)) for epsilon in at.tolist()]
-        return at, np.minimum.accumulate(values)
+        return at, np.minimum.accumulate(self._here(at, np.asarray(normal_divergence(at, self.mu).upper)))
 
-    def _here(self, epsilon: float, own: float) -> float:
-        """(H) with the best of the charges."""
-        growth = math.expm1(min(epsilon, 30.0)) * (1.0 + _ULPS)
+    def _here(self, epsilons: FloatArray, own: FloatArray) -> FloatArray:
+        """(H) at each epsilon with the best of the charges; ``own`` is one message's divergence there."""
+        growth = np.expm1(np.minimum(epsilons, 30.0))[:, None] * (1.0 + _ULPS)
         moments = ratio_moments(self.mu).at(growth)
         psi = positive_part(growth * (1.0 - 4.0 * _ULPS), self.weights, moments)
-        total = np.exp(self.charges) * (psi + self.charges * own) + growth * np.expm1(self.charges)
-        return float(total.min()) * (1.0 + _DOUBT)
+        total = np.exp(self.charges) * (psi + self.charges * own[:, None]) + growth * np.expm1(self.charges)
+        return total.min(axis=1) * (1.0 + _DOUBT)
 
 
 @lru_cache(maxsize=64)
@@ -569,31 +620,48 @@ def links(mu: float, others: int) -> Links:
 def _groups(mu: float, others: int, charge: float) -> tuple[tuple[int, ...], float] | None:
     """Sizes of two to four groups with the smallest sum of squared weights found, and the last ratio."""
     means = LognormalMeans(mu, charge / _STEPS)
-    logs = np.arange(0.5, 40.0, 0.05) * mu
-    hub = np.asarray(normal_divergence(logs, mu).upper) * (1.0 + 1.0 / (1.0 - _KEPT)) * (1.0 + _DOUBT)
-    height = math.exp(float(logs[int(np.argmax(hub <= charge / _STEPS))]))
+    known = _RatioTable.of(means, others)
     sizes = np.unique(np.floor(np.geomspace(4.0, max(others / 2.0, 5.0), _SIZES)))
-    chains, used = [(int(size),) for size in sizes], sizes
-    ratio = _ratio(means, np.floor(_KEPT * sizes / height * (1.0 - _DOUBT)))
+    chains, used = sizes[:, None], sizes  # shape (chains, groups but the last one), and how many users they take
+    copies = np.floor(_KEPT * sizes / _hub_height(mu, charge / _STEPS) * (1.0 - _DOUBT))
     best: tuple[float, tuple[int, ...], float] | None = None
     for step in range(_STEPS - 1):
-        left = others - used
-        there = (left >= 1) & np.isfinite(ratio)
-        if not there.any():
+        left, (low, high) = others - used, known.between(copies)
+        most = min(float(_mean_square(high, left).min()), math.inf if best is None else best[0])
+        promising = np.flatnonzero(_mean_square(low, left) <= most)  # the others are not looked at any closer
+        ratio = _ratio(means, copies[promising])
+        value = _mean_square(ratio, left[promising])
+        if value.size and math.isfinite(value.min()) and (best is None or value.min() < best[0]):
+            at = int(np.argmin(value))
+            place = promising[at]
+            best = float(value[at]), (*map(int, chains[place]), int(left[place])), float(ratio[at])
+        front, ratio = _front(means, used, copies, (low, high))
+        if step == _STEPS - 2 or front.size == 0:
             break
-        known = np.where(there, ratio, 1.0)
-        value = np.where(there, (1.0 + (known - 1.0) ** 2 / (4.0 * known)) / np.maximum(left, 1.0), math.inf)
-        at = int(np.argmin(value))
-        if best is None or value[at] < best[0]:
-            best = float(value[at]), (*chains[at], int(left[at])), float(ratio[at])
-        if step == _STEPS - 2:
-            break
-        front = _front(used, ratio)
-        following = np.floor(sizes[None, :] / ratio[front][:, None] * (1.0 - _DOUBT))
-        chains = [(*chains[i], int(size)) for i in front for size in sizes]
+        copies = np.floor(sizes[None, :] / ratio[:, None] * (1.0 - _DOUBT)).ravel()
+        chains = np.column_stack((np.repeat(chains[front], sizes.size, axis=0), np.tile(sizes, front.size)))
         used = (used[front][:, None] + sizes[None, :]).ravel()
-        ratio = _ratio(means, following.ravel())
     return None if best is None else best[1:]
+
+
+def _mean_square(ratio: FloatArray, left: FloatArray) -> FloatArray:
+    """(W) for the sum of squares of so many weights; inf where none are left."""
+    there = (left >= 1.0) & np.isfinite(ratio)
+    known = np.where(there, ratio, 1.0)
+    return np.where(there, (1.0 + (known - 1.0) ** 2 / (4.0 * known)) / np.maximum(left, 1.0), math.inf)
+
+
+def _hub_height(mu: float, charge: float) -> float:
+    """Return b, at most so many times as likely as the hub's law another message's is, up to what the charge pays."""
+    logs, costs = _hub_costs(mu)
+    return math.exp(float(logs[int(np.argmax(costs <= charge))]))
+
+
+@lru_cache(maxsize=16)
+def _hub_costs(mu: float) -> tuple[FloatArray, FloatArray]:
+    """Heights ln b, and what the hub costs at each; all charges share them."""
+    logs = np.arange(0.5, 40.0, 0.05) * mu
+    return logs, np.asarray(normal_divergence(logs, mu).upper) * (1.0 + 1.0 / (1.0 - _KEPT)) * (1.0 + _DOUBT)
 
 
 def _ratio(means: LognormalMeans, copies: FloatArray) -> FloatArray:
@@ -603,12 +671,43 @@ def _ratio(means: LognormalMeans, copies: FloatArray) -> FloatArray:
     return np.where(np.isfinite(found) & (found >= 1.0), found, math.inf)
 
 
-def _front(used: FloatArray, ratio: FloatArray) -> list[int]:
-    """Chains that no other beats in both users and ratio."""
-    kept: list[int] = []
-    least = math.inf
-    for index in np.argsort(used, kind="stable").tolist():
-        if ratio[index] < least:
-            least = float(ratio[index])
-            kept.append(index)
-    return kept
+@dataclass(frozen=True, eq=False)
+class _RatioTable:
+    """`_ratio` at some numbers of copies; in between it falls, so that most choices need no value of their own.
+
+    Parameters
+    ----------
+    copies, values : ndarray, shape (nodes,)
+        Ascending whole numbers from 1 on, and the ratio at each.
+    """
+
+    copies: FloatArray
+    values: FloatArray
+
+    @classmethod
+    def of(cls, means: LognormalMeans, most: int) -> _RatioTable:
+        """Tabulate the ratio up to ``most`` copies."""
+        copies = np.unique(np.floor(np.geomspace(1.0, max(float(most), 2.0), _NODES)))
+        return cls(copies, _ratio(means, copies))
+
+    def between(self, copies: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return about the least and the largest that the ratio may be; they only say which values to look at."""
+        after = np.searchsorted(self.copies, copies, side="right")
+        return np.append(self.values, 1.0)[after], np.append(math.inf, self.values)[after]
+
+
+def _front(
+    means: LognormalMeans, used: FloatArray, copies: FloatArray, ratio: tuple[FloatArray, FloatArray]
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """Chains that no other beats in both users and ratio, and their ratios; from what the ratios are between."""
+    order = np.argsort(used, kind="stable")
+    low, high = ratio[0][order], ratio[1][order]
+    order = order[low < _before(high)]
+    found = _ratio(means, copies[order])
+    kept = found < _before(found)
+    return order[kept], found[kept]
+
+
+def _before(values: FloatArray) -> FloatArray:
+    """Return the least of all earlier values, inf at the first."""
+    return np.minimum.accumulate(np.append(math.inf, values[:-1]))

@@ -57,10 +57,7 @@ class ClonesBound(AmongEquals):
         if not self._together(setting):
             return self._in_level(setting, epsilon0)
         require_one_pure_round(setting, self.key)
-        level = setting.budgets.index_of(epsilon0)
-        if setting.budgets.levels == 1:
-            return one_budget_profile(epsilon0, setting.budgets.n, coarse=False)
-        return clone_pair(setting.budgets, level)
+        return clone_pair(setting.budgets, setting.budgets.index_of(epsilon0))
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
         """Remove the exposed users in the worst way: those of the smallest budgets, or of the victim's own level.

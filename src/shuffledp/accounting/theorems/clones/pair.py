@@ -259,7 +259,10 @@ def clone_pair(budgets: Budgets, level: int) -> ClonePairProfile:
     level : int
         The victim's level, by its position among the budgets.
     """
-    return ClonePairProfile(float(budgets.epsilons[level]), clone_count(budgets, level))
+    epsilon0 = float(budgets.epsilons[level])
+    if budgets.levels == 1:
+        return one_budget_profile(epsilon0, budgets.n, coarse=False)
+    return ClonePairProfile(epsilon0, clone_count(budgets, level))
 
 
 class SharedClonePairs:

@@ -16,7 +16,7 @@ from shuffledp.accounting.bound import (
     require_one_pure_round,
 )
 from shuffledp.accounting.profiles.knots import ProfileTable
-from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon, remembered_by_thread
 from shuffledp.accounting.theorems.clones.pair import CloneCurve, victim_line
 from shuffledp.accounting.theorems.count.channel import RecordVectors, channel_count, two_outcomes
 from shuffledp.accounting.theorems.count.cover import CountCover, Cover, Groups, cover_of
@@ -275,20 +275,20 @@ class CoverProfile(PrivacyProfile):
         guess : float or None
             Where the result is expected, in nats; None: the Gaussian limit.
         """
-        top, known = self._top(target), dict[float, Interval]()
+        top, known = self._top(target), dict[float, float]()
 
-        def at(epsilon: float) -> Interval:
+        def most(epsilon: float) -> float:
             if epsilon not in known:
-                known[epsilon] = self.delta(epsilon)
+                known[epsilon] = self.delta_above(epsilon)
             return known[epsilon]
 
         if guess is not None and 0.0 < guess < top:
-            found = self._fast_crossing(at, target, guess, top)
+            found = self._fast_crossing(most, target, guess, top)
             if found is not None:
                 return found
-        if at(0.0).upper <= target:
+        if most(0.0) <= target:
             return 0.0
-        return crossing(lambda e: at(e).upper, target, 0.0, top, guess, self.tolerance)[1]
+        return crossing(most, target, 0.0, top, guess, self.tolerance)[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,7 +330,7 @@ class WorstCountProfile(PrivacyProfile):
 
     @cached_property
     def _witness(self) -> VectorProfile:
-        return VectorProfile(self.epsilon0, self.below)
+        return vector_profile(self.epsilon0, self.below)
 
     def _above(self, cover: Cover | RefinedCover) -> CoverProfile:
         return CoverProfile(self.epsilon0, cover)
@@ -403,6 +403,20 @@ class WorstCountProfile(PrivacyProfile):
         return both, both
 
 
+@remembered_by_thread(16)
+def vector_profile(epsilon0: float, vectors: RecordVectors) -> VectorProfile:
+    """Return the profile of given record vectors, remembered with the values that it has evaluated.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        Local budget of the victim, nats.
+    vectors : RecordVectors
+        The record vectors of the other users.
+    """
+    return VectorProfile(epsilon0, vectors)
+
+
 def worst_count(budgets: Budgets, left_out: int) -> WorstCountProfile:
     """Return the count theorem's profile for a victim whose budget is level number ``left_out`` of `budgets`.
 
@@ -419,10 +433,11 @@ def worst_count(budgets: Budgets, left_out: int) -> WorstCountProfile:
     return WorstCountProfile(float(budgets.epsilons[left_out]), fine, rough, likely_worst_vectors(budgets, left_out))
 
 
+@remembered_by_thread(16)
 def likely_worst_vectors(budgets: Budgets, left_out: int | None) -> RecordVectors:
     """Return record vectors among which the worst one usually lies, of all users but one of level `left_out`.
 
-    With None, of all users.
+    With None, of all users. Remembered, since the bound and the witness ask for the same ones.
     """
     return RecordVectors.likely_worst(others(budgets, left_out, outwards=False).merged(_MOST_TRIED, outwards=False))
 

@@ -20,10 +20,10 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsil
 from shuffledp.accounting.theorems.clones.pair import victim_line
 from shuffledp.accounting.theorems.count.bound import (
     LEAST_BUDGET,
-    VectorProfile,
     lie_probability,
     likely_worst_vectors,
     sends_bits,
+    vector_profile,
 )
 from shuffledp.accounting.theorems.count.channel import channel_count, two_outcomes
 from shuffledp.accounting.theorems.local import LocalProfile
@@ -356,7 +356,7 @@ class CountWitness(AmplificationBound):
             return LocalProfile(epsilon0, 0.0)
         if setting.law is not None and not sends_bits(setting):  # two outcomes, drawn some other way: others on x0
             return rr_count_profile(setting.budgets, epsilon0)
-        return VectorProfile(epsilon0, likely_worst_vectors(setting.budgets, setting.budgets.index_of(epsilon0)))
+        return vector_profile(epsilon0, likely_worst_vectors(setting.budgets, setting.budgets.index_of(epsilon0)))
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """Return lower ends of epsilon for the victims of many levels, from one count of all users, others on x0.

@@ -30,12 +30,12 @@ from shuffledp.accounting.bound import (
     require_plain,
     shows_levels,
 )
-from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon, shift_through
 from shuffledp.accounting.theorems.window.choice import Company, WindowFamily, discrete_windows, noise_windows
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics import counts
 from shuffledp.numerics.counts import SuccessCount, SuccessRange
-from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, deflated, inflated, next_below, roundoff
+from shuffledp.numerics.floats import UNBOUNDED, Upper, deflated, inflated, next_below, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.setting import Kind, Setting
 
@@ -69,10 +69,11 @@ def gain(p0: Enclosure, p1: Enclosure, epsilon: float | FloatArray, *, outside: 
 
 
 def likely_values(family: WindowFamily, epsilon: float, *, outside: bool) -> tuple[FloatArray, FloatArray]:
-    """Estimate the value of (W) and the best threshold for every window; nothing is certified.
+    """Estimate the value of (W) and the best threshold for the promising windows; nothing is certified.
 
     The count N is replaced by a binomial of the same mean and variance, which may have another number of trials than
-    there are users; the count outside is the number of users minus the count inside.
+    there are users; the count outside is the number of users minus the count inside. Windows that are not promising get
+    the value 0.
 
     Parameters
     ----------
@@ -83,10 +84,11 @@ def likely_values(family: WindowFamily, epsilon: float, *, outside: bool) -> tup
     outside : bool
         Whether reports outside the window are counted.
     """
-    a, grow = gain(family.p0, family.p1, epsilon, outside=outside).lower, math.expm1(min(epsilon, 700.0))
+    at = family.promising
+    a, grow = gain(family.p0, family.p1, epsilon, outside=outside).lower[at], math.expm1(min(epsilon, 700.0))
     useful = a > 0.0
     excess = np.where(useful, grow / np.where(useful, a, 1.0), 1e300)
-    n, p = family.trials, family.chance
+    n, p = family.trials[at], family.chance[at]
     q = 1.0 - p
     one, other = (q, p) if outside else (p, q)
     s = np.minimum(1.0 + excess, 1e300)
@@ -94,8 +96,10 @@ def likely_values(family: WindowFamily, epsilon: float, *, outside: bool) -> tup
     inside = n - k if outside else k
     top = np.exp(counts.log_pmf(inside, n, p))
     below = counts.tail(n + 1.0 - k, n, p, np.full(k.shape, not outside))
-    everybody = float(family.counts.sum())
-    return np.where(useful, a * (top - excess * below), 0.0), everybody - inside if outside else k
+    values, thresholds = np.zeros(family.mean.shape), np.zeros(family.mean.shape)
+    values[at] = np.where(useful, a * (top - excess * below), 0.0)
+    thresholds[at] = float(family.counts.sum()) - inside if outside else k
+    return values, thresholds
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,6 +253,10 @@ _TYPICAL = 1e-6
 _ANCHORS = 4
 """Largest number of victims who choose windows; the other victims are tested with the same windows."""
 _SPREAD = np.array([-6.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 6.0])
+_LOOKS, _NEAR_ENOUGH = 30, 2e-3
+"""How often the epsilon of a delta is guessed anew, and the relative change from which on it is not."""
+_SHORT_OF = (1e-9, 1e-8, 1e-6, 1e-4)
+"""How far, relatively, below the quotient of its doubles a certain epsilon is tried."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,27 +345,99 @@ class WindowProfile(PrivacyProfile):
         low, high = float(a.lower[index]), float(a.upper[index])
         if low <= 0.0:
             return Interval(0.0, max(high, 0.0)), Interval(0.0, 0.0)
-        count, estimated = self._counted(index, outside), float(self.family.mean[index])
-        moved = count.highest.mean - (float(self.family.counts.sum()) - estimated if outside else estimated)
-        stride = max(1.0, math.floor(self.family.deviation[index] / 30.0))
-        k = np.unique(np.maximum(float(thresholds[index]) + round(moved) + stride * _SPREAD, 0.0))
-        tails = count.cdf(np.concatenate((k, k - 1.0)))
-        through = Enclosure(tails.lower[: k.size], tails.upper[: k.size])
-        before = Enclosure(tails.lower[k.size :], tails.upper[k.size :])
+        through, before = self._tails(index, outside, float(thresholds[index]))
         # (W) increases in A, since F(k) >= F(k-1)
         least = low * through.lower - inflated((low + grow) * before.upper, 8)
         most = high * through.upper - deflated((high + grow) * before.lower, 8)
         lower = max(float(least.max()) - roundoff(8, low), 0.0)
-        best, p0, p1 = int(np.argmax(least)), self.family.p0, self.family.p1
-        if outside:
-            own = (float(p0.lower[index]), float(p0.upper[index]))
-        else:
-            own = (1.0 - float(p1.upper[index]), 1.0 - float(p1.lower[index]))
+        best, own = int(np.argmax(least)), self._own_mass(index, outside)
         mass = Interval(
-            deflated(own[0] * through.lower[best] + (1.0 - own[1]) * before.lower[best], 16),
-            inflated(own[1] * through.upper[best] + (1.0 - own[0]) * before.upper[best], 16),
+            deflated(own.lower * through.lower[best] + (1.0 - own.upper) * before.lower[best], 16),
+            inflated(own.upper * through.upper[best] + (1.0 - own.lower) * before.upper[best], 16),
         )
         return Interval(lower, max(float(most.max()) + roundoff(8, high), lower)), mass
+
+    def _tails(self, index: int, outside: bool, threshold: float) -> tuple[Enclosure, Enclosure]:
+        """F(k) and F(k-1) of (W) at thresholds k around the one that is best by the estimate."""
+        count, estimated = self._counted(index, outside), float(self.family.mean[index])
+        moved = count.highest.mean - (float(self.family.counts.sum()) - estimated if outside else estimated)
+        stride = max(1.0, math.floor(self.family.deviation[index] / 30.0))
+        k = np.unique(np.maximum(threshold + round(moved) + stride * _SPREAD, 0.0))
+        tails = count.cdf(np.concatenate((k, k - 1.0)))
+        return (
+            Enclosure(tails.lower[: k.size], tails.upper[: k.size]),
+            Enclosure(tails.lower[k.size :], tails.upper[k.size :]),
+        )
+
+    def _own_mass(self, index: int, outside: bool) -> Interval:
+        """Enclose p0, or 1 - p1: the victim's chance under x1 of a report that is counted without need."""
+        p0, p1 = self.family.p0, self.family.p1
+        if outside:
+            return Interval(float(p0.lower[index]), float(p0.upper[index]))
+        return Interval(1.0 - float(p1.upper[index]), 1.0 - float(p1.lower[index]))
+
+    def _inverse(self, target: float) -> Interval:
+        """Enclose where the test of the best window falls to the target; nobody has to search for it.
+
+        For one window and threshold (W) is linear in e^epsilon, so both ends are quotients. The estimate tells the
+        window and the thresholds, at the epsilon where the estimate meets the target.
+        """
+        found, epsilon = Interval(0.0, 0.0), self._expected(target)
+        last: tuple[int, bool] | None = None
+        for _ in range(_LOOKS):
+            side = max((False, True), key=lambda side: float(self._likely(epsilon, side)[0].max()))
+            values, thresholds = self._likely(epsilon, side)
+            index = int(np.argmax(values))
+            shown = self._meets(index, side, float(thresholds[index]), target)
+            found = max(found, shown, key=lambda one: one.lower)
+            if values[index] <= 0.0:
+                break
+            # a window whose value drops there may leave another one above the target: then choose anew behind the drop
+            smooth = abs(math.log(values[index] / target)) < 1.0 or (index, side) == last
+            if smooth and abs(shown.lower - epsilon) <= _NEAR_ENOUGH * epsilon:
+                break
+            last = index, side
+            epsilon = shown.lower if shown.lower > 0.0 else 0.5 * epsilon  # window and thresholds suit another epsilon
+        return found
+
+    def _expected(self, target: float) -> float:
+        """About the epsilon at which the best window's estimate meets the target."""
+        epsilon = min(gaussian_epsilon(target, self.family.signal), 0.9 * min(self.vanishes_at, 700.0))
+        for _ in range(_LOOKS):
+            value = max(float(self._likely(epsilon, side)[0].max()) for side in (False, True))
+            shift = shift_through(epsilon, value) if value > 0.0 else None
+            following = 0.7 * epsilon if shift is None else gaussian_epsilon(target, shift)
+            following = min(following, 0.5 * (epsilon + min(self.vanishes_at, 700.0)))
+            close = abs(following - epsilon) <= _NEAR_ENOUGH * epsilon
+            epsilon = following
+            if close:
+                break
+        return epsilon
+
+    def _meets(self, index: int, outside: bool, threshold: float, target: float) -> Interval:
+        """Enclose the epsilon at which (W) of one window, at its best threshold of a few, falls to the target."""
+        through, before = self._tails(index, outside, threshold)
+        own, p0, p1 = self._own_mass(index, outside), self.family.p0, self.family.p1
+        apart = Interval(float(p1.lower[index] - p0.upper[index]), float(p1.upper[index] - p0.lower[index]))
+        # (W) is apart (F(k) - F(k-1)) - (e^eps - 1) (own F(k) + (1 - own) F(k-1))
+        jump = np.maximum(through.lower - before.upper, 0.0), through.upper - before.lower
+        with np.errstate(divide="ignore"):
+            least = (deflated(apart.lower, 4) * jump[0] - target) / (own.upper * jump[0] + before.upper)
+            most = (inflated(apart.upper, 4) * jump[1] - target) / (own.lower * jump[1] + before.lower)
+        low, high = (math.log1p(max(float(np.nanmax(ends, initial=0.0)), 0.0)) for ends in (least, most))
+        return Interval(self._certain(index, outside, (through, before), target, min(low, self.vanishes_at)), high)
+
+    def _certain(
+        self, index: int, outside: bool, tails: tuple[Enclosure, Enclosure], target: float, epsilon: float
+    ) -> float:
+        """Return an epsilon, next to the given one, at which (W) is certainly above the target; 0 if there is none."""
+        p0, p1 = (Enclosure(p.lower[[index]], p.upper[[index]]) for p in (self.family.p0, self.family.p1))
+        test = SharedCount(*tails, p0, p1, outside)
+        for less in _SHORT_OF:
+            at = min(epsilon, 700.0) * (1.0 - less)
+            if at > 0.0 and test.shown(np.array([at]))[0] > target:
+                return at
+        return 0.0
 
     def _likely(self, epsilon: float, outside: bool) -> tuple[FloatArray, FloatArray]:
         """`likely_values` of one side, kept for a moment: choosing the side and enclosing it both ask."""
@@ -395,22 +475,7 @@ class WindowProfile(PrivacyProfile):
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Guess the epsilon (nats) of a given delta: where the estimate of the best window meets delta."""
-        high = min(2.0 * gaussian_epsilon(delta, self.family.signal) + 1e-9, self.vanishes_at)
-        outside = max(
-            (False, True), key=lambda side: float(self._likely(0.5 * high, side)[0].max())
-        )  # the better side halfway is the better one nearly everywhere
-
-        def excess(epsilon: float) -> float:
-            value = float(likely_values(self.family, epsilon, outside=outside)[0].max())
-            return math.log(max(value, TINY) / delta)  # nearly a parabola: few steps
-
-        if excess(0.0) <= 0.0:
-            return 0.0
-        if excess(high) >= 0.0:
-            return high
-        from scipy import optimize  # a tenth of a second, which only this attack pays
-
-        return float(optimize.brentq(excess, 0.0, high, xtol=high * 2.0**-9))  # pyright: ignore[reportArgumentType]
+        return self._expected(delta)
 
 
 def best_family(families: list[WindowFamily]) -> WindowFamily:

@@ -16,7 +16,7 @@ from shuffledp.numerics.floats import TINY, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray
 from shuffledp.randomizers.base import PairBlanket, RandomizerLaw
 
-_FEW = 64
+_FEW, _PROMISING, _MANY = 64, 64, 3_000
 """Number of noise scales that represent all of them while windows are compared."""
 _PAIRS, _FAMILIES = 8, 12
 _NEAR = np.array([0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0])
@@ -69,6 +69,17 @@ class WindowFamily:
     def signal(self) -> float:
         """Largest (p1 - p0)/deviation over the windows: an estimate of how well the best window separates x0 and x1."""
         return float(((self.p1.lower - self.p0.upper) / np.sqrt(self.variance + 0.25)).max(initial=0.0))
+
+    @cached_property
+    def promising(self) -> NDArray[np.int64]:
+        """Indices of the windows with the largest (p1 - p0)/deviation; the others are not looked at any closer.
+
+        All windows of few users, whose counts are no Gaussian matter.
+        """
+        if float(self.counts.sum()) < _MANY:
+            return np.arange(self.mean.size)
+        score = (self.p1.lower - self.p0.upper) / np.sqrt(self.variance + 0.25)
+        return np.argsort(-score, kind="stable")[:_PROMISING]
 
     @property
     def chance(self) -> FloatArray:
