@@ -313,6 +313,16 @@ class PrivacyProfile(ABC):
         del ceiling
         return self.epsilon(delta)
 
+    def shown_epsilon(self, delta: float) -> float:
+        """Return the lower end of `epsilon`, nats: all that is asked of an attack; some profiles find it sooner alone.
+
+        Parameters
+        ----------
+        delta : float
+            In (0, 1).
+        """
+        return self.epsilon(delta).lower
+
     @cached_property
     def _inverses(self) -> dict[float, Interval]:
         """Known values of `epsilon`: several bounds, and the levels of a population, may share a profile."""
