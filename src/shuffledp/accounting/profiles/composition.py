@@ -239,9 +239,9 @@ class ComposedProfile(PrivacyProfile):
     def epsilon_below(self, delta: float, ceiling: float) -> Interval:
         """Enclose epsilon(delta), nats; the interval may be wide if epsilon is certainly above the ceiling.
 
-        If a guess is above the ceiling (`_surely_above`), the rounds are not composed: their epsilons are added up. Otherwise the
-        rounds are first composed from few values, and that interval is returned if it shows that epsilon is above the
-        ceiling. Every interval is certified. (For profiles without lower ends, a margin of twice the width that chords
+        If a guess is above the ceiling, the rounds are not composed: their epsilons are added up. Otherwise the rounds
+        are first composed from few values, and that interval is returned if it shows that epsilon is above the ceiling.
+        Every interval is certified. (For profiles without lower ends, a margin of twice the width that chords
         may cost is allowed in this decision.)
 
         Parameters
