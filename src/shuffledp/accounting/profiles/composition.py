@@ -583,7 +583,8 @@ class BracketProfile(PrivacyProfile):
 
     def epsilon(self, delta: float) -> Interval:
         """Return the interval from the largest witness to the upper bound on epsilon(delta), nats."""
-        return self._bracket(self.upper.epsilon(delta), [w.epsilon(delta) for w in self.witnesses])
+        shown = [witness.shown_epsilon(delta) for witness in self.witnesses]
+        return self._bracket(self.upper.epsilon(delta), [Interval(low, low) for low in shown])
 
     @property
     def mass_at_infinity(self) -> Interval:
