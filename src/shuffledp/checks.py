@@ -207,6 +207,28 @@ def one_budget(epsilon0: float) -> float:
     return float(budget)
 
 
+def check_delta(delta: float) -> float:
+    """Return delta as a float in (0, 1), or raise InvalidInput."""
+    try:
+        value = float(delta)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"delta must be a number in (0, 1); got {shown(delta)}") from None
+    if not 0.0 < value < 1.0:
+        raise InvalidInput(f"delta must be in (0, 1); got {delta}; a common choice is 1e-6, far below 1/n")
+    return value
+
+
+def check_epsilon(epsilon: float) -> float:
+    """Return epsilon (nats) as a float in [0, inf], or raise InvalidInput if it is negative or no number."""
+    try:
+        value = float(epsilon)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"epsilon must be a number >= 0; got {shown(epsilon)}") from None
+    if math.isnan(value) or value < 0.0:
+        raise InvalidInput(f"epsilon must be >= 0 (nats); got {epsilon}")
+    return value
+
+
 def record_codes(records: ArrayLike, k: int) -> NDArray[np.int64]:
     """Return records of k categories as a new array of int64, after checking that each is a category.
 

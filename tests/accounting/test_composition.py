@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mpmath import binomial, exp, log, mp, mpf
 
 from shuffledp.accounting.profiles import composition
-from shuffledp.accounting.profiles.composition import ComposedProfile, compose, composed
+from shuffledp.accounting.profiles.composition import ComposedProfile, FromAbove, _interpolated, compose, composed
 from shuffledp.accounting.profiles.profile import (
     GaussianProfile,
     PrivacyProfile,
@@ -24,10 +24,12 @@ from shuffledp.accounting.profiles.profile import (
     gaussian_mu,
 )
 from shuffledp.accounting.theorems.clones.pair import one_budget_profile
+from shuffledp.accounting.theorems.count.bound import worst_count
 from shuffledp.accounting.theorems.count.exact import rr_count_profile
 from shuffledp.accounting.theorems.local import LocalProfile, LocalRounds
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
+from shuffledp.numerics.floats import TINY
 from shuffledp.numerics.interval import Interval
 from tests import oracles
 from tests.accounting.exact_pairs import ExactProfile, random_pair
@@ -405,15 +407,68 @@ def test_rounds_of_the_local_bound_are_a_closed_form(epsilon0, delta0, rounds):
 
 def test_what_is_above_a_known_bound_is_stated_more_widely():
     """Of a bound that another one beats few knots are evaluated; whoever may be the smallest is composed as ever."""
-    pair = one_budget_profile(1.0, 1000, coarse=False)
-    whole = ComposedProfile(((pair, 8),)).epsilon(1e-6)
-    hopeless = ComposedProfile(((one_budget_profile(1.0, 1000, coarse=True), 8),))
+    whole = ComposedProfile(((one_budget_profile(4.0, 100, coarse=False), 8),)).epsilon(1e-6)
+    hopeless = ComposedProfile(((one_budget_profile(4.0, 100, coarse=True), 8),))
     rough = hopeless.epsilon_below(1e-6, 0.8 * whole.lower)
     assert 0.8 * whole.lower < rough.lower <= whole.upper
     assert whole.lower <= rough.upper < 1.2 * whole.upper
     assert 1e-6 not in hopeless._inverses
+    pair = one_budget_profile(1.0, 1000, coarse=False)
+    whole = ComposedProfile(((pair, 8),)).epsilon(1e-6)
     assert ComposedProfile(((pair, 8),)).epsilon_below(1e-6, 1.1 * whole.upper) == whole
     assert ComposedProfile(((pair, 8),)).epsilon_below(1e-6, math.inf) == whole
+
+
+@pytest.mark.parametrize(
+    ("epsilon0", "n", "rounds", "delta"), [(0.5, 100, 2, 1e-6), (1.0, 1000, 8, 1e-10), (2.0, 10_000, 100, 1e-6)]
+)
+def test_a_few_values_tell_which_side_of_a_ceiling_rounds_are(
+    epsilon0: float, n: int, rounds: int, delta: float
+) -> None:
+    """From 1.5 % below its epsilon on a bound is not composed; at its epsilon, and above, it is."""
+    one = one_budget_profile(epsilon0, n, coarse=False)
+    whole = ComposedProfile(((one, rounds),)).epsilon(delta)
+    below = ComposedProfile(((one, rounds),))
+    found = below.epsilon_below(delta, 0.985 * whole.upper)
+    assert not below._sums  # nothing was composed
+    assert found.upper == pytest.approx(rounds * one.epsilon(delta / rounds).upper, rel=1e-12)
+    for share in (1.0, 1.02):
+        assert ComposedProfile(((one, rounds),)).epsilon_below(delta, share * whole.upper) == whole
+
+
+def test_a_few_values_of_too_much_or_of_nothing_tell_nothing() -> None:
+    """A round that vanishes, or whose delta falls to 0 where values are looked at, has no interpolated law."""
+    assert _interpolated(LocalProfile(0.0, 0.0), 0.1) is None
+    pair = one_budget_profile(1.0, 10**6, coarse=False)
+    assert pair.delta(0.5).upper <= TINY
+    assert _interpolated(pair, 0.5) is None
+    assert _interpolated(pair, 0.01) is not None
+
+
+def test_the_lower_end_alone_is_shown_by_an_attack() -> None:
+    """Where delta certainly exceeds the target, and as far as both ends together tell."""
+    budgets = Budgets([0.5, 1.0, 2.0], [300, 300, 300])
+    attack = rr_count_profile(budgets, 2.0)
+    assert attack.directed
+    both = ComposedProfile(((attack, 12),)).epsilon(1e-6)
+    alone = ComposedProfile(((attack, 12),))
+    shown = alone.shown_epsilon(1e-6)
+    assert alone.delta(shown).lower > 1e-6 * (1.0 - 1e-9)
+    assert both.lower * (1.0 - 1e-4) <= shown <= both.upper
+    assert alone.epsilon(1e-6).lower == alone.shown_epsilon(1e-6)  # what is known already is said
+
+
+def test_a_bound_known_only_from_above_shows_nothing() -> None:
+    one = FromAbove((one_budget_profile(1.0, 1000, coarse=False),))
+    assert ComposedProfile(((one, 8),)).shown_epsilon(1e-6) == 0.0
+
+
+def test_rounds_of_the_count_theorem_are_composed_from_above_alone() -> None:
+    """Its upper end over rounds is what it was with a lower end beside it."""
+    one = worst_count(Budgets([0.5, 1.0, 2.0], [300, 300, 300]), 2)
+    both, above = ComposedProfile(((one, 12),)).epsilon(1e-6), composed(one, 12).epsilon(1e-6)
+    assert 0.0 == above.lower < both.lower
+    assert above.upper == pytest.approx(both.upper, rel=1e-9)
 
 
 def test_rounds_far_above_a_ceiling_are_added_up() -> None:

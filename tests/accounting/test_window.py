@@ -14,9 +14,11 @@ from scipy import signal, stats
 
 from shuffledp import Budgets, Interval, OutOfRegime, RandomizedResponse, Setting, bounds, certify
 from shuffledp.accounting.bound import epsilons_by_anchors
+from shuffledp.accounting.profiles.composition import ComposedProfile, composed
 from shuffledp.accounting.theorems.window.bound import (
     CountedReports,
     SharedCount,
+    TabledWindows,
     WindowProfile,
     WindowWitness,
     best_family,
@@ -408,6 +410,53 @@ def test_what_many_victims_show_is_below_the_exact_value_in_fractions(outside):
             best = max(a * f - (a + grow) * before for f, before in zip(through, [0, *through[:-1]], strict=True))
             assert value <= max(float(best), 0.0) * (1 + 1e-14)
             assert value >= max(float(best), 0.0) * (1 - 1e-9) - 1e-9
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_the_best_tabled_test_and_its_mass_are_those_of_the_exact_law(outside):
+    """One victim, every threshold, in fractions: P(S) - e^eps Q(S) and Q(S) of the event S of at most k reports."""
+    chances = [Fraction(2, 7)] * 9
+    law = poisson_binomial([Fraction(1) - c if outside else c for c in chances])
+    through = [sum(law[: k + 1], Fraction(0)) for k in range(len(law))]
+    p0, p1 = exactly([0.125]), exactly([0.5])
+    ones = exactly([float(Fraction(5, 7) if outside else Fraction(2, 7))])
+    test = SharedCount.of(CountedReports.of(ones, np.array([9.0])), p0, p1, 1e-9, outside=outside)
+    # chances that the victim's report is counted, under the law that S is likelier under and under the other one
+    own = (Fraction(1, 8), Fraction(1, 2)) if not outside else (Fraction(1, 2), Fraction(7, 8))
+    for epsilon in (0.0, 0.1, 0.25):
+        ratio = Fraction(math.exp(epsilon))
+        events = []
+        for f, before in zip(through, [Fraction(0), *through[:-1]], strict=True):
+            likelier, other = (before * c + f * (1 - c) for c in own)
+            events.append((likelier - ratio * other, other))
+        value, mass = max(events)
+        found, enclosed = test.best(epsilon)
+        assert found == pytest.approx(float(value), rel=1e-9)
+        assert found <= float(value) * (1 + 1e-14)
+        assert enclosed.lower <= float(mass) <= enclosed.upper <= enclosed.lower * (1 + 1e-9)
+    assert test.best(5.0) == (0.0, Interval(0.0, 0.0))
+
+
+@pytest.mark.costly("gaussian", "laplace")
+@pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
+def test_few_tabled_windows_show_as_much_over_rounds_as_all_at_every_knot(law):
+    pure = law is LAPLACE
+    budgets = Budgets([0.5, 1.0, 2.0], [400, 400, 400], [0.0 if pure else 1e-8] * 3)
+    one = WITNESS.one_round(setting(budgets, law), 2.0)
+    few = composed(one, 8)
+    assert isinstance(few.parts[0][0], TabledWindows)
+    shown, every = few.shown_epsilon(1e-6), ComposedProfile(((one, 8),)).epsilon(1e-6).lower
+    assert shown >= every * (1 - 1e-4)
+    assert shown <= every * (1 + 5e-3)
+    for epsilon in (0.0, 0.01, 0.05):
+        for tabled, full in zip(few.parts[0][0].delta_pair(epsilon), one.delta_pair(epsilon), strict=True):
+            assert tabled.lower <= full.upper * (1 + 1e-3)
+
+
+def test_a_round_that_shows_much_is_attacked_by_every_window_over_rounds():
+    one = WITNESS.one_round(setting(Budgets([4.0], [30])), 4.0)
+    assert one.family.signal > 0.25
+    assert composed(one, 3).parts == ((one, 3),)
 
 
 def exactly(values):

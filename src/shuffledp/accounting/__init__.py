@@ -20,7 +20,7 @@ from shuffledp.accounting.certify import (
     worst_profile,
 )
 from shuffledp.accounting.profiles.composition import ComposedProfile, SmallestProfile, compose, composed
-from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, gaussian_epsilon, remembered_by_thread
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon, remembered_by_thread
 from shuffledp.accounting.profiles.stored import StoredProfile
 from shuffledp.accounting.published.closed import ErlingssonProfile, gspa_mu
 from shuffledp.accounting.theorems.approximate import GaussianPointsProfile
@@ -31,6 +31,7 @@ from shuffledp.accounting.theorems.floor.normal import NormalFloor
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.accounting.theorems.ordered import OrderedProfile
 from shuffledp.accounting.theorems.sum import GaussianSumProfile
+from shuffledp.checks import check_delta
 
 if TYPE_CHECKING:
     from shuffledp.accounting.calibrate import (

@@ -16,7 +16,7 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile, remembered_by_
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import Uniform
 from shuffledp.errors import NotConverged, OutOfRegime
-from shuffledp.numerics.interval import Enclosure, FloatArray
+from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 from shuffledp.randomizers.base import MadeFromMemo
 from shuffledp.setting import Kind, Setting
 
@@ -242,17 +242,28 @@ class AmplificationBound(ABC):
                 capped=False,
                 rising=self.rises_with_budget(left),
                 ceilings=ceilings,
+                shown=self.attacks_rounds(setting),
             )
         return Enclosure(np.where(raised, 0.0, found.lower), found.upper)
 
     def level_by_level(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
     ) -> Enclosure:
-        """Enclose the central epsilon of each listed level by inverting its own profile; see `level_epsilons`."""
+        """Enclose the central epsilon of each listed level by inverting its own profile; see `level_epsilons`.
+
+        Of an attack over several rounds only the lower end is computed, which is then both ends.
+        """
         epsilons = setting.budgets.epsilons[levels].tolist()
+        if self.attacks_rounds(setting):
+            shown = np.array([self.profile(setting, e).shown_epsilon(delta) for e in epsilons])
+            return Enclosure(shown, shown)
         most = [math.inf] * levels.size if ceilings is None else ceilings.tolist()
         found = [self.profile(setting, e).epsilon_below(delta, c) for e, c in zip(epsilons, most, strict=True)]
         return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
+
+    def attacks_rounds(self, setting: Setting) -> bool:
+        """Return whether this bound is an attack (a certified lower bound) and the setting has several rounds."""
+        return self.kind is Kind.CERTIFIED_LOWER and setting.rounds > 1
 
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """Enclose the central epsilon of each listed level in a plain setting with more than MANY_LEVELS (32) levels.
@@ -353,6 +364,7 @@ def epsilons_by_anchors(
     capped: bool = True,
     rising: bool = True,
     ceilings: FloatArray | None = None,
+    shown: bool = False,
 ) -> Enclosure:
     """Enclose the central epsilon of many victims, of whom only some (the anchors) are computed.
 
@@ -375,6 +387,8 @@ def epsilons_by_anchors(
     ceilings : ndarray, shape (victims,), optional
         Upper bounds that are known already, as for `AmplificationBound.level_epsilons`: an anchor uses the largest
         ceiling of the victims that it bounds.
+    shown : bool
+        Whether only lower ends are asked for; they are then both ends.
 
     Returns
     -------
@@ -385,7 +399,14 @@ def epsilons_by_anchors(
     most = np.full(epsilon0.size, math.inf) if ceilings is None else ceilings
     starts = np.append(0, chosen[:-1] + 1)
     tops = np.maximum.reduceat(most, starts).tolist()
-    found = [profile(float(epsilon0[at])).epsilon_below(delta, top) for at, top in zip(chosen, tops, strict=True)]
+
+    def ends(one: PrivacyProfile, top: float) -> Interval:
+        if not shown:
+            return one.epsilon_below(delta, top)
+        least = one.shown_epsilon(delta)
+        return Interval(least, least)
+
+    found = [ends(profile(float(epsilon0[at])), top) for at, top in zip(chosen, tops, strict=True)]
     after = np.searchsorted(chosen, np.arange(epsilon0.size), side="left")
     before = np.searchsorted(chosen, np.arange(epsilon0.size), side="right") - 1
     lower, upper = np.array([f.lower for f in found])[before], np.array([f.upper for f in found])[after]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, levels_to_check, weigh
 from shuffledp.accounting.profiles.composition import BracketProfile, FromAbove, SmallestProfile
 from shuffledp.accounting.profiles.domination import check_outside, dominating_mu
-from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, remembered_by_thread
+from shuffledp.accounting.profiles.profile import PrivacyProfile, remembered_by_thread
 from shuffledp.accounting.published import PUBLISHED
 from shuffledp.accounting.theorems.approximate import ApproximateBound
 from shuffledp.accounting.theorems.blanket.bound import BlanketBound
@@ -36,7 +36,7 @@ from shuffledp.accounting.theorems.reports_exact import ReportsWitness
 from shuffledp.accounting.theorems.sum import SumBound, SumWitness
 from shuffledp.accounting.theorems.window.bound import WindowWitness
 from shuffledp.budgets import Budgets
-from shuffledp.checks import whole_number
+from shuffledp.checks import check_delta, whole_number
 from shuffledp.errors import InconsistentBounds, OutOfRegime
 from shuffledp.numerics.floats import TINY, few_digits_up
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval

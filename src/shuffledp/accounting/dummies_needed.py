@@ -16,7 +16,6 @@ from functools import cache
 from itertools import chain
 from typing import NoReturn
 
-from shuffledp.accounting.profiles.profile import check_delta
 from shuffledp.accounting.theorems.floor.bound import (
     MOST_REPORTS,
     Floor,
@@ -26,7 +25,7 @@ from shuffledp.accounting.theorems.floor.bound import (
     floor_profile,
 )
 from shuffledp.ball import BallDummies
-from shuffledp.checks import MAX_EPSILON0, choice, whole_number
+from shuffledp.checks import MAX_EPSILON0, check_delta, choice, whole_number
 from shuffledp.dummies import (
     LARGEST_CENTRE,
     MOST_BITS,

@@ -14,7 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from shuffledp.accounting.profiles.domination import check_outside
-from shuffledp.accounting.profiles.profile import check_delta, gaussian_epsilon
+from shuffledp.accounting.profiles.profile import gaussian_epsilon
+from shuffledp.checks import check_delta
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import (
     SMALLEST,

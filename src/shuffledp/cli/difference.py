@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shuffledp import __version__
-from shuffledp.accounting import check_delta
+from shuffledp.checks import check_delta
 from shuffledp.cli.ledger import LONGEST_RESULT, UNREADABLE, check_format, read_guarantee, setting_of
 from shuffledp.errors import InvalidInput, path_shown, printable, shown
 from shuffledp.questions.estimate import Estimate

@@ -13,8 +13,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from shuffledp import __version__
-from shuffledp.accounting import certify, check_delta, largest_pure
+from shuffledp.accounting import certify, largest_pure
 from shuffledp.budgets import Budgets
+from shuffledp.checks import check_delta
 from shuffledp.cli.population import parse_randomizer
 from shuffledp.errors import InvalidInput, ShuffleDPError, path_shown, printable, shown
 from shuffledp.ledger import TAKEN_AS_PEOPLE, Entry, Ledger, Limit, Spending, Total, composed_epsilon

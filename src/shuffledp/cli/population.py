@@ -8,10 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from shuffledp.accounting import check_delta
 from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
-from shuffledp.checks import choice
+from shuffledp.checks import check_delta, choice
 from shuffledp.dummies import DiscreteLaplace, Dummies, NormalDummies, Uniform, check_family, column_of
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.randomizers.base import AnyLaw

@@ -12,8 +12,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
 from numpy.typing import NDArray
 
-from shuffledp.accounting import check_delta
-from shuffledp.checks import choice, number
+from shuffledp.checks import check_delta, choice, number
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.flower.terms import Terms
 from shuffledp.learning.inputs import whole_number

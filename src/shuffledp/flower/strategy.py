@@ -19,8 +19,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 from numpy.typing import NDArray
 
-from shuffledp.accounting import check_delta
-from shuffledp.checks import number
+from shuffledp.checks import check_delta, number
 from shuffledp.errors import InvalidInput, NotConverged
 from shuffledp.flower.mod import MARK_KEY, TERMS_KEY, Layout, bit_of
 from shuffledp.flower.terms import FederatedReport, Terms, enter_federated, fewest_of, level_reports

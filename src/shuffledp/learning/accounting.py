@@ -19,14 +19,13 @@ from shuffledp.accounting import (
     bounds,
     chain_or_alone,
     chain_profile,
-    check_delta,
     compose,
     composed,
     one_budget_profile,
     weigh,
 )
 from shuffledp.budgets import Budgets
-from shuffledp.checks import MAX_EPSILON0
+from shuffledp.checks import MAX_EPSILON0, check_delta
 from shuffledp.errors import InvalidInput, OutOfRegime, Told
 from shuffledp.learning.messages import UNIT_MEANING, Unit
 from shuffledp.numerics.floats import round_down, round_up

@@ -17,8 +17,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.accounting import check_delta
-from shuffledp.checks import MAX_EPSILON0, choice, number, whole_number
+from shuffledp.checks import MAX_EPSILON0, check_delta, choice, number, whole_number
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.features import Features, Projection, public_projection

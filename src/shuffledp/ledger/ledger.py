@@ -10,7 +10,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from shuffledp.accounting import StoredProfile, allowed_mu, check_delta, compose
+from shuffledp.accounting import StoredProfile, allowed_mu, compose
+from shuffledp.checks import check_delta
 from shuffledp.errors import InvalidInput, named, path_shown, shown
 from shuffledp.ledger.entry import COLUMNS, Draft, Entry, Use, check_name
 from shuffledp.ledger.store import VERSION, Turn, connect, damage_told, unchained, version, writing

@@ -498,7 +498,9 @@ class _Groups:
         lower, upper = np.zeros_like(x), np.zeros_like(x)
         if x.size:
             reach = 3.0 * max(math.sqrt(self._least_variance(0.0)), 1.0)
-            anchors = np.maximum(np.linspace(x.min(), x.max(), 1 + math.ceil((x.max() - x.min()) / reach)), 0.5)
+            few = math.ceil((x.max() - x.min()) / reach)  # one tilt serves values that are closer than that
+            ends = np.linspace(x.min(), x.max(), 1 + few) if few > 1 else np.array([0.5 * (x.min() + x.max())])
+            anchors = np.maximum(ends, 0.5)
             nearest = np.argmin(np.abs(x[:, None] - anchors), axis=1)
             for index in np.unique(nearest):
                 mine = nearest == index

@@ -20,9 +20,8 @@ from typing import Literal
 
 import numpy as np
 
-from shuffledp.accounting import check_delta
 from shuffledp.budgets import Budgets
-from shuffledp.checks import MAX_EPSILON0, choice, whole_number
+from shuffledp.checks import MAX_EPSILON0, check_delta, choice, whole_number
 from shuffledp.errors import InvalidInput, NotConverged, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.planning import target as caps

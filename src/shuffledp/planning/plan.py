@@ -10,9 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from shuffledp.accounting import calibrate_batch, certify, check_delta
+from shuffledp.accounting import calibrate_batch, certify
 from shuffledp.budgets import Budgets
-from shuffledp.checks import MAX_EPSILON0, choice
+from shuffledp.checks import MAX_EPSILON0, check_delta, choice
 from shuffledp.dummies import Dummies
 from shuffledp.errors import InvalidInput, NotConverged, Refused, Told, attempt, shown
 from shuffledp.planning.bucketing import Goal, bucket_budgets, check_bytes, check_rounding, who_stays

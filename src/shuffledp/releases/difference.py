@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from shuffledp.accounting import StoredProfile, check_delta
+from shuffledp.accounting import StoredProfile
+from shuffledp.checks import check_delta
 from shuffledp.errors import InvalidInput, Told
 from shuffledp.ledger import Spending, composed_epsilon
 from shuffledp.numerics.interval import FloatArray

@@ -11,13 +11,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from shuffledp.accounting.profiles.knots import ProfileTable, View
-from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, gaussian_epsilon, gaussian_mu
-from shuffledp.checks import whole_number
+from shuffledp.accounting.profiles.knots import Points, ProfileTable, View, dominating_pair
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon, gaussian_mu, safe_side
+from shuffledp.checks import check_delta, whole_number
 from shuffledp.errors import InconsistentBounds, InvalidInput
-from shuffledp.numerics.floats import Upper, deflated, inflated, roundoff
+from shuffledp.numerics.floats import TINY, Upper, deflated, inflated, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
-from shuffledp.numerics.losses import LossSum
+from shuffledp.numerics.losses import LossLaw, LossSum
 
 # ------------------------------------------------------------------ composition
 # Several rounds: the profile of independent rounds, each with its own dominating pair.
@@ -37,6 +37,11 @@ _HOPEFUL = 0.9
 _FAR, _LIMIT, _PART = 1.5, 0.25, 0.25
 """A ceiling is far above a known bound at `_FAR` times it. For rounds whose mu is at most `_LIMIT`, and for an epsilon
 of at most the share `_PART` of the sum of all budgets, the Gaussian limit gives epsilon to a few percent."""
+_WIDER_LIMIT, _NEAR, _SURELY = 1.0, 0.9, 1.01
+"""Largest mu of a round for which a few interpolated values are a guess, how large the Gaussian limit must be, as a
+multiple of the ceiling, for them to be looked at, and how far above the ceiling their own guess must be."""
+_LOOKS, _REACH, _BETWEEN = 8, 4.0, 24
+"""Number of those values, how many mu beyond the saddle point they reach, and points interpolated between two."""
 _ROUGHLY = (64.0, 8.0)
 """Multiples of `CHORDS` with which a rival of the smallest bound is first composed roughly."""
 
@@ -212,12 +217,31 @@ class ComposedProfile(PrivacyProfile):
         self._refine(guess, view)
         return self._sum(True, view).guess(math.log(delta))
 
+    def shown_epsilon(self, delta: float) -> float:
+        """Return the lower end of `epsilon`, nats, from the lower laws of the direction that seems to show more.
+
+        Every value that is returned was evaluated: at it the lower end of delta exceeds ``delta``.
+        """
+        target = check_delta(delta)
+        if target in self._inverses or not self.known_below:
+            return self.epsilon(target).lower
+        views: tuple[View, ...] = ("forward", "reverse") if self.directed else ("forward",)
+        self.guess_epsilon(target)  # knots where the saddle point needs them
+        guesses = {view: self._sum(False, view).guess(math.log(target)) for view in views}
+        view = max(views, key=lambda one: guesses[one])
+        if guesses[view] <= 0.0:  # nothing to see, or less than a saddle point tells
+            return self.epsilon(target).lower
+        self._refine(guesses[view], view)
+        lower = self._sum(False, view)
+        top = min(self.vanishes_at, 2.0 * guesses[view])
+        return safe_side(lambda e: lower.divergence(e).lower, target, top, guesses[view], self.tolerance, above=True)
+
     def epsilon_below(self, delta: float, ceiling: float) -> Interval:
         """Enclose epsilon(delta), nats; the interval may be wide if epsilon is certainly above the ceiling.
 
-        If a guess is far above the ceiling, the rounds are not composed: their epsilons are added up. Otherwise the
-        rounds are first composed from few values, and that interval is returned if it shows that epsilon is above the
-        ceiling. Every interval is certified. (For profiles without lower ends, a margin of twice the width that chords
+        If a guess is above the ceiling, the rounds are not composed: their epsilons are added up. Otherwise the rounds
+        are first composed from few values, and that interval is returned if it shows that epsilon is above the ceiling.
+        Every interval is certified. (For profiles without lower ends, a margin of twice the width that chords
         may cost is allowed in this decision.)
 
         Parameters
@@ -229,7 +253,7 @@ class ComposedProfile(PrivacyProfile):
         """
         if check_delta(delta) in self._inverses or not 0.0 < ceiling < _HOPEFUL * self.vanishes_at:
             return self.epsilon(delta)
-        if self._far_above(delta, ceiling):
+        if self._surely_above(delta, ceiling):
             return Interval(0.0, self._added_up(delta))
         for factor in _ROUGHLY:
             apart = [table for part, _ in self.parts if (table := part.table_apart()) is not None]
@@ -244,16 +268,33 @@ class ComposedProfile(PrivacyProfile):
                 break
         return self.epsilon(delta)
 
-    def _far_above(self, delta: float, ceiling: float) -> bool:
-        """Return whether epsilon is guessed far above the ceiling; False where the Gaussian limit is no good guess."""
-        share, squares = delta / sum(count for _, count in self.parts), 0.0
-        for part, count in self.parts:
+    def _surely_above(self, delta: float, ceiling: float) -> bool:
+        """Return whether epsilon is guessed above the ceiling, without any composition of certified values.
+
+        By the Gaussian limit, if it is far above. Else each round's curve is interpolated between a few values where
+        the saddle point of the ceiling weighs it: those say to a fraction of a percent what is composed of them. False
+        where the Gaussian limit is no good guess of where that is.
+        """
+        share, mus = delta / sum(count for _, count in self.parts), list[float]()
+        for part, _ in self.parts:
             guess = part.guess_epsilon(share)
-            mu = gaussian_mu(part.epsilon(share).upper if guess is None else guess, share)
-            if mu > _LIMIT:
+            mus.append(gaussian_mu(part.epsilon(share).upper if guess is None else guess, share))
+        squares = math.fsum(count * mu * mu for mu, (_, count) in zip(mus, self.parts, strict=True))
+        if not 0.0 < squares < math.inf:
+            return False
+        limit = gaussian_epsilon(delta, math.sqrt(squares))
+        if max(mus) <= _LIMIT and _FAR * ceiling < limit < _PART * self.vanishes_at:
+            return True
+        if max(mus) > _WIDER_LIMIT or limit < _NEAR * ceiling:
+            return False
+        laws: list[LossLaw] = []
+        for (part, _), mu in zip(self.parts, mus, strict=True):
+            law = _interpolated(part, max(ceiling / squares - 0.5, 0.0) * mu * mu + _REACH * mu)
+            if law is None:
                 return False
-            squares += count * mu * mu
-        return _FAR * ceiling < gaussian_epsilon(delta, math.sqrt(squares)) < _PART * self.vanishes_at
+            laws.append(law)
+        total = LossSum(tuple(laws), tuple(count for _, count in self.parts))
+        return total.divergence(_SURELY * ceiling).lower > delta
 
     def _added_up(self, delta: float) -> float:
         """Upper bound on epsilon(delta): that of each round, at an equal share of delta, added over all rounds."""
@@ -272,6 +313,27 @@ class ComposedProfile(PrivacyProfile):
             for i in (0, 1)
         ]
         return ends[0], ends[1]
+
+
+def _interpolated(part: PrivacyProfile, reach: float) -> LossLaw | None:
+    """Return about the law of one round's privacy loss, from a few upper ends of delta up to ``reach`` (nats).
+
+    The logarithm of delta is taken as piecewise cubic, with the slopes of parabolas through three values, and what lies
+    beyond is left out. Nothing is certified by it. None if some value is 0, or the round has no room for losses.
+    """
+    reach = min(reach, 0.98 * part.vanishes_at)
+    at = np.linspace(0.0, reach, _LOOKS)
+    values = np.array([part.delta_above(epsilon) for epsilon in at.tolist()])
+    if not (reach > 0.0 and bool((values > TINY).all())):
+        return None
+    logs = np.log(values)
+    slopes = np.gradient(logs, edge_order=2)
+    u = np.linspace(0.0, 1.0, _BETWEEN, endpoint=False)
+    rise, first, second = np.diff(logs)[:, None], slopes[:-1, None], slopes[1:, None]
+    curve = logs[:-1, None] + u * (first + u * (3.0 * rise - 2.0 * first - second + u * (first + second - 2.0 * rise)))
+    eps = np.linspace(0.0, reach, (_LOOKS - 1) * _BETWEEN + 1)
+    known = Points(np.append(eps, eps[-1] + eps[1]), np.concatenate((curve.ravel(), [logs[-1], -math.inf])), -math.inf)
+    return dominating_pair(known, known).law
 
 
 # ------------------------------------------------------------------ from above
@@ -317,6 +379,11 @@ class FromAbove(PrivacyProfile):
     def known_below(self) -> bool:
         """Whether lower ends of delta are more than 0: always False."""
         return False
+
+    @property
+    def coarseness(self) -> float:
+        """The factor of the only part; 1 for the smallest of several."""
+        return self.parts[0].coarseness if len(self.parts) == 1 else 1.0
 
     def delta_at(self, epsilon: float) -> Interval:
         """Return the interval from 0 to the smallest upper bound on delta(epsilon)."""
@@ -516,7 +583,8 @@ class BracketProfile(PrivacyProfile):
 
     def epsilon(self, delta: float) -> Interval:
         """Return the interval from the largest witness to the upper bound on epsilon(delta), nats."""
-        return self._bracket(self.upper.epsilon(delta), [w.epsilon(delta) for w in self.witnesses])
+        shown = [witness.shown_epsilon(delta) for witness in self.witnesses]
+        return self._bracket(self.upper.epsilon(delta), [Interval(low, low) for low in shown])
 
     @property
     def mass_at_infinity(self) -> Interval:

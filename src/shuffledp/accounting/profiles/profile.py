@@ -27,7 +27,8 @@ from shuffledp.accounting.profiles.knots import (
     renyi_divergences,
     tradeoff,
 )
-from shuffledp.errors import InvalidInput, NotConverged, shown
+from shuffledp.checks import check_delta, check_epsilon
+from shuffledp.errors import NotConverged
 from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, crossing, deflated, log_ndtr, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
 
@@ -38,28 +39,6 @@ _SLOWEST, _SETTLED = 100, 1e-12
 _NEAR, _ONE_SIDED = 1.0, 1e-6
 _JAGGED = 1e-4
 """Relative precision of the search on a lower curve that does not follow the upper one."""
-
-
-def check_delta(delta: float) -> float:
-    """Return delta as a float in (0, 1), or raise InvalidInput."""
-    try:
-        value = float(delta)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"delta must be a number in (0, 1); got {shown(delta)}") from None
-    if not 0.0 < value < 1.0:
-        raise InvalidInput(f"delta must be in (0, 1); got {delta}; a common choice is 1e-6, far below 1/n")
-    return value
-
-
-def check_epsilon(epsilon: float) -> float:
-    """Return epsilon (nats) as a float in [0, inf], or raise InvalidInput if it is negative or no number."""
-    try:
-        value = float(epsilon)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"epsilon must be a number >= 0; got {shown(epsilon)}") from None
-    if math.isnan(value) or value < 0.0:
-        raise InvalidInput(f"epsilon must be >= 0 (nats); got {epsilon}")
-    return value
 
 
 def _slope(tops: dict[float, float], near: float) -> float:
@@ -357,6 +336,16 @@ class PrivacyProfile(ABC):
         """
         del ceiling
         return self.epsilon(delta)
+
+    def shown_epsilon(self, delta: float) -> float:
+        """Return the lower end of `epsilon`, nats: all that is asked of an attack; some profiles find it sooner alone.
+
+        Parameters
+        ----------
+        delta : float
+            In (0, 1).
+        """
+        return self.epsilon(delta).lower
 
     @cached_property
     def _inverses(self) -> dict[float, Interval]:

@@ -18,7 +18,8 @@ import numpy as np
 
 from shuffledp.accounting.profiles.composition import SmallestProfile
 from shuffledp.accounting.profiles.knots import Points, ProfileTable, dominating_pair
-from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, check_epsilon
+from shuffledp.accounting.profiles.profile import PrivacyProfile
+from shuffledp.checks import check_delta, check_epsilon
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.floats import UNBOUNDED, Upper, inflated, roundoff
 from shuffledp.numerics.interval import Interval

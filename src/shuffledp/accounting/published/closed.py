@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import AmplificationBound, require_plain
-from shuffledp.accounting.profiles.profile import GaussianProfile, PrivacyProfile, check_delta
+from shuffledp.accounting.profiles.profile import GaussianProfile, PrivacyProfile
 from shuffledp.accounting.theorems.clones.pair import ClonePairProfile, noiseless_divergence, victim_line
 from shuffledp.budgets import Budgets
+from shuffledp.checks import check_delta
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.counts import SuccessRange
 from shuffledp.numerics.floats import SMALLEST, TINY, UNBOUNDED, Upper, deflated, inflated, ndtr, roundoff

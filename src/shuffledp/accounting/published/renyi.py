@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
+from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.published.closed import (
     PAPER,
     PublishedBound,
@@ -36,6 +36,7 @@ from shuffledp.accounting.published.closed import (
     require_unordered,
 )
 from shuffledp.accounting.theorems.clones.pair import victim_line
+from shuffledp.checks import check_delta
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, roundoff
 from shuffledp.numerics.interval import Enclosure, FloatArray, Interval

@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import require_plain
-from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, gaussian_epsilon
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
 from shuffledp.accounting.theorems.clones.bound import AmongEquals
 from shuffledp.accounting.theorems.clones.pair import ClonePairProfile, one_budget_profile
 from shuffledp.accounting.theorems.local import LocalProfile
-from shuffledp.checks import MAX_EPSILON0
+from shuffledp.checks import MAX_EPSILON0, check_delta
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, crossing, deflated, inflated
 from shuffledp.numerics.gaussian_tail import normal_divergence

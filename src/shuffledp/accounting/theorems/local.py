@@ -15,9 +15,10 @@ from shuffledp.accounting.bound import (
     epsilons_by_anchors,
 )
 from shuffledp.accounting.profiles.composition import SmallestProfile, composed
-from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta
+from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.sum import GaussianSumProfile
 from shuffledp.budgets import Budgets
+from shuffledp.checks import check_delta
 from shuffledp.numerics.counts import log_pmf, log_pmf_error
 from shuffledp.numerics.floats import UNBOUNDED, Upper, inflated, roundoff
 from shuffledp.numerics.gaussian_tail import noise_epsilons

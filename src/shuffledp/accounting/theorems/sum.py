@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, epsilons_by_anchors, require_plain
 from shuffledp.accounting.profiles.composition import composed
-from shuffledp.accounting.profiles.profile import PrivacyProfile, check_delta, gaussian_epsilon
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
+from shuffledp.checks import check_delta
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, deflated, inflated, roundoff
 from shuffledp.numerics.gaussian_tail import normal_divergence

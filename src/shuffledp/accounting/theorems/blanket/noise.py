@@ -495,6 +495,8 @@ _LARGEST_SCALE = 1e6
 """Largest noise scale evaluated: larger noise, infinite for a budget of 0, is too wide to hide anybody."""
 _FEW = 0.1
 """Largest delta expected from the normal limit; at it there are too few users for that limit to guide a choice."""
+_FAR_BELOW = -60.0
+"""Logarithm of delta below which a table's first knots are placed by an estimate, in a fraction of the time."""
 _HOPELESS = 30.0
 """Expected epsilon from which on the blanket hides nothing, and the trivial bound is returned."""
 _ROOM = 0.5
@@ -630,7 +632,11 @@ class NoiseProfile(PrivacyProfile):
         return both, both
 
     def log_roughly(self, epsilon: float) -> float:
-        """Return the upper end of log delta(epsilon)."""
+        """Return the upper end of log delta(epsilon), or about it where delta is far below every delta of interest."""
+        if epsilon < self.top:
+            about = log_end(self._view(self.best_core(epsilon)).most_quickly(epsilon))
+            if about < _FAR_BELOW:
+                return about
         return log_end(self.delta_above(epsilon))
 
     def best_core(self, epsilon: float) -> Core:
@@ -676,7 +682,7 @@ class NoiseProfile(PrivacyProfile):
                 for core, value in quick.items()
                 if value <= _NEARLY * own[core.noise] and own[core.noise] <= _ROUGHLY * least
             ]
-        return min(cores, key=lambda core: self._view(core).most(epsilon))
+        return cores[0] if len(cores) == 1 else min(cores, key=lambda core: self._view(core).most(epsilon))
 
     def _inverse(self, target: float) -> Interval:
         """Return the core that suits this delta; each end by a search of its own."""

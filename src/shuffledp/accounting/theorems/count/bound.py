@@ -15,6 +15,7 @@ from shuffledp.accounting.bound import (
     level_alone,
     require_one_pure_round,
 )
+from shuffledp.accounting.profiles.composition import ComposedProfile, FromAbove
 from shuffledp.accounting.profiles.knots import ProfileTable
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon, remembered_by_thread
 from shuffledp.accounting.theorems.clones.pair import CloneCurve, victim_line
@@ -383,6 +384,17 @@ class WorstCountProfile(PrivacyProfile):
             if found <= target:
                 return None if cover.parts == (fine,) else hoped
         return self._above(cover).upper_epsilon(target, hoped)
+
+    def repeated(self, rounds: int) -> PrivacyProfile:
+        """Return the profile of several rounds from upper ends alone.
+
+        Lower ends would belong to one record vector, cost as much again, and certify nothing.
+        """
+        return ComposedProfile.of(self._from_above, rounds)
+
+    @cached_property
+    def _from_above(self) -> FromAbove:
+        return FromAbove((self,))
 
     def log_above(self, epsilon: float) -> float:
         """Return an upper bound on log delta(epsilon) over all record vectors, from the rough cover."""

@@ -30,6 +30,7 @@ from shuffledp.accounting.bound import (
     require_plain,
     shows_levels,
 )
+from shuffledp.accounting.profiles.composition import ComposedProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon, shift_through
 from shuffledp.accounting.theorems.window.choice import Company, WindowFamily, discrete_windows, noise_windows
 from shuffledp.errors import OutOfRegime
@@ -182,8 +183,17 @@ class SharedCount:
     outside: bool
 
     @classmethod
-    def of(cls, count: CountedReports, p0: Enclosure, p1: Enclosure, delta: float, *, outside: bool) -> SharedCount:
-        """Tabulate the count's distribution at about a hundred thresholds near which delta is attained.
+    def of(
+        cls,
+        count: CountedReports,
+        p0: Enclosure,
+        p1: Enclosure,
+        delta: float,
+        *,
+        outside: bool,
+        thresholds: int = _THRESHOLDS,
+    ) -> SharedCount:
+        """Tabulate the count's distribution at about so many thresholds near which delta is attained.
 
         Fewer thresholds can only lower the bound.
 
@@ -201,11 +211,13 @@ class SharedCount:
         mean, deviation = count.highest.mean, count.highest.deviation
         deep = 1.0 + math.sqrt(2.0 * -math.log(delta))  # F(k) <= exp(-(mean - k)^2/(2 variance)), about
         low, high = max(0.0, math.floor(mean - deep * deviation)), math.ceil(mean + 2.0 * deviation) + 1.0
-        k = np.unique(np.floor(np.linspace(low, high, min(_THRESHOLDS, int(high - low) + 1))))
-        tails = count.cdf(np.concatenate((k, k - 1.0)))
+        k = np.unique(np.floor(np.linspace(low, high, min(thresholds, int(high - low) + 1))))
+        every = np.union1d(k, k - 1.0)
+        tails = count.cdf(every)
+        at, before = np.searchsorted(every, k), np.searchsorted(every, k - 1.0)
         return cls(
-            Enclosure(tails.lower[: k.size], tails.upper[: k.size]),
-            Enclosure(tails.lower[k.size :], tails.upper[k.size :]),
+            Enclosure(tails.lower[at], tails.upper[at]),
+            Enclosure(tails.lower[before], tails.upper[before]),
             p0,
             p1,
             outside,
@@ -222,6 +234,51 @@ class SharedCount:
         price = inflated(a + grow, 8)
         values = a[:, None] * self.through.lower - price[:, None] * self.before.upper
         return np.where(a > 0.0, np.maximum(values.max(axis=1) - roundoff(8, a), 0.0), 0.0)
+
+    def best(self, epsilon: float) -> tuple[float, Interval]:
+        """Return, for one victim, the best tabled test's lower bound on (W), and its mass under the second law.
+
+        Where no test shows anything, return that of the test that never rejects.
+        """
+        a, grow = float(gain(self.p0, self.p1, epsilon, outside=self.outside).lower[0]), math.expm1(min(epsilon, 700.0))
+        values = a * self.through.lower - inflated(a + grow, 8) * self.before.upper
+        at = int(np.argmax(values))
+        lower = float(values[at]) - roundoff(8, a)
+        if a <= 0.0 or lower <= 0.0:
+            return 0.0, Interval(0.0, 0.0)
+        through = Interval(float(self.through.lower[at]), float(self.through.upper[at]))
+        before = Interval(float(self.before.lower[at]), float(self.before.upper[at]))
+        p0, p1 = (Interval(float(p.lower[0]), float(p.upper[0])) for p in (self.p0, self.p1))
+        return lower, test_mass(needless(p0, p1, outside=self.outside), through, before)
+
+
+def needless(p0: Interval, p1: Interval, *, outside: bool) -> Interval:
+    """Enclose p0, or 1 - p1 for reports inside: the victim's chance under its second law that its report is counted.
+
+    Parameters
+    ----------
+    p0, p1 : Interval
+        The victim's chances of the window under x0 and x1.
+    outside : bool
+        Whether reports outside the window are counted.
+    """
+    return p0 if outside else Interval(1.0 - p1.upper, 1.0 - p1.lower)
+
+
+def test_mass(own: Interval, through: Interval, before: Interval) -> Interval:
+    """Enclose the probability under the second law of a test's event: that at most k reports are counted.
+
+    Parameters
+    ----------
+    own : Interval
+        The victim's chance `needless`.
+    through, before : Interval
+        F(k) and F(k-1) of (W).
+    """
+    return Interval(
+        deflated(own.lower * through.lower + (1.0 - own.upper) * before.lower, 16),
+        inflated(own.upper * through.upper + (1.0 - own.lower) * before.upper, 16),
+    )
 
 
 def shown_epsilons(tests: Sequence[SharedCount], delta: float, victims: int, top: float) -> FloatArray:
@@ -252,6 +309,12 @@ def shown_epsilons(tests: Sequence[SharedCount], delta: float, victims: int, top
 _TYPICAL = 1e-6
 _ANCHORS = 4
 """Largest number of victims who choose windows; the other victims are tested with the same windows."""
+_GENTLE = 0.25
+"""Largest signal of one round for which several rounds are attacked by a few windows."""
+_WEIGHED = np.array([-1.5, 0.0, 1.5, 3.0])
+"""Places around the saddle point of one round's curve, in multiples of the signal, each with a window of its own."""
+_FAR_DELTA, _FINELY = _TYPICAL**2, 400
+"""Delta to which those windows' counts are tabled, and at how many thresholds."""
 _SPREAD = np.array([-6.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 6.0])
 _LOOKS, _NEAR_ENOUGH = 30, 2e-3
 """How often the epsilon of a delta is guessed anew, and the relative change from which on it is not."""
@@ -350,11 +413,9 @@ class WindowProfile(PrivacyProfile):
         least = low * through.lower - inflated((low + grow) * before.upper, 8)
         most = high * through.upper - deflated((high + grow) * before.lower, 8)
         lower = max(float(least.max()) - roundoff(8, low), 0.0)
-        best, own = int(np.argmax(least)), self._own_mass(index, outside)
-        mass = Interval(
-            deflated(own.lower * through.lower[best] + (1.0 - own.upper) * before.lower[best], 16),
-            inflated(own.upper * through.upper[best] + (1.0 - own.lower) * before.upper[best], 16),
-        )
+        best, own = int(np.argmax(least)), self._needless(index, outside)
+        at = [Interval(float(tail.lower[best]), float(tail.upper[best])) for tail in (through, before)]
+        mass = test_mass(own, at[0], at[1])
         return Interval(lower, max(float(most.max()) + roundoff(8, high), lower)), mass
 
     def _tails(self, index: int, outside: bool, threshold: float) -> tuple[Enclosure, Enclosure]:
@@ -369,12 +430,9 @@ class WindowProfile(PrivacyProfile):
             Enclosure(tails.lower[k.size :], tails.upper[k.size :]),
         )
 
-    def _own_mass(self, index: int, outside: bool) -> Interval:
-        """Enclose p0, or 1 - p1: the victim's chance under x1 of a report that is counted without need."""
-        p0, p1 = self.family.p0, self.family.p1
-        if outside:
-            return Interval(float(p0.lower[index]), float(p0.upper[index]))
-        return Interval(1.0 - float(p1.upper[index]), 1.0 - float(p1.lower[index]))
+    def _needless(self, index: int, outside: bool) -> Interval:
+        p0, p1 = (Interval(float(p.lower[index]), float(p.upper[index])) for p in (self.family.p0, self.family.p1))
+        return needless(p0, p1, outside=outside)
 
     def _inverse(self, target: float) -> Interval:
         """Enclose where the test of the best window falls to the target; nobody has to search for it.
@@ -417,7 +475,7 @@ class WindowProfile(PrivacyProfile):
     def _meets(self, index: int, outside: bool, threshold: float, target: float) -> Interval:
         """Enclose the epsilon at which (W) of one window, at its best threshold of a few, falls to the target."""
         through, before = self._tails(index, outside, threshold)
-        own, p0, p1 = self._own_mass(index, outside), self.family.p0, self.family.p1
+        own, p0, p1 = self._needless(index, outside), self.family.p0, self.family.p1
         apart = Interval(float(p1.lower[index] - p0.upper[index]), float(p1.upper[index] - p0.lower[index]))
         # (W) is apart (F(k) - F(k-1)) - (e^eps - 1) (own F(k) + (1 - own) F(k-1))
         jump = np.maximum(through.lower - before.upper, 0.0), through.upper - before.lower
@@ -473,9 +531,91 @@ class WindowProfile(PrivacyProfile):
             tests.append(SharedCount.of(self._counted(index, outside), p0, p1, delta, outside=outside))
         return tests
 
+    def repeated(self, rounds: int) -> PrivacyProfile | None:
+        """Return the profile of several rounds by a few windows each way, or None if one round shows too much for that.
+
+        The windows are those that seem best where the saddle point of a typical delta weighs one round's curve.
+        """
+        mu = self.family.signal
+        if not 0.0 < mu <= _GENTLE:
+            return None
+        tilt = gaussian_epsilon(_TYPICAL, math.sqrt(rounds) * mu) / (rounds * mu * mu) - 0.5
+        at = np.unique(np.maximum(max(tilt, 0.0) * mu * mu + _WEIGHED * mu, 0.0)).tolist()
+        tables: list[list[SharedCount]] = []
+        for outside in (False, True):
+            best = {int(np.argmax(likely_values(self.family, epsilon, outside=outside)[0])) for epsilon in at}
+            tables.append([self._tabled(index, outside) for index in sorted(best)])
+        return ComposedProfile.of(TabledWindows(tables[0], tables[1], self.vanishes_at), rounds)
+
+    def _tabled(self, index: int, outside: bool) -> SharedCount:
+        p0, p1 = (Enclosure(p.lower[[index]], p.upper[[index]]) for p in (self.family.p0, self.family.p1))
+        count = self._counted(index, outside)
+        return SharedCount.of(count, p0, p1, _FAR_DELTA, outside=outside, thresholds=_FINELY)
+
     def guess_epsilon(self, delta: float) -> float | None:
         """Guess the epsilon (nats) of a given delta: where the estimate of the best window meets delta."""
         return self._expected(delta)
+
+
+@dataclass(frozen=True, eq=False)
+class TabledWindows(PrivacyProfile):
+    """Lower bound (W) on delta(epsilon) by few windows whose counts are tabled: values at knots cost next to nothing.
+
+    All tests are of the same pair of laws, that of a `WindowProfile`.
+
+    Parameters
+    ----------
+    inside, outside : list of SharedCount
+        Tests of one victim that count reports inside windows, and outside.
+    top : float
+        Epsilon (nats, possibly inf) from which on delta is 0.
+    """
+
+    inside: list[SharedCount]
+    outside: list[SharedCount]
+    top: Upper
+    _known: dict[float, tuple[tuple[float, Interval], tuple[float, Interval]]] = field(
+        default_factory=dict[float, tuple[tuple[float, Interval], tuple[float, Interval]]], repr=False
+    )
+
+    @property
+    def vanishes_at(self) -> Upper:
+        """Epsilon (nats, possibly inf) from which on delta is 0."""
+        return self.top
+
+    @property
+    def mass_at_infinity(self) -> Interval:
+        """0: this test shows no outcome of infinite privacy loss."""
+        return Interval(0.0, 0.0)
+
+    @property
+    def directed(self) -> bool:
+        """True: the profile belongs to one pair of neighbours, whose two directions differ."""
+        return True
+
+    def delta_at(self, epsilon: float) -> Interval:
+        """Return the larger of both directions' lower bounds."""
+        first, second = self.delta_pair(epsilon)
+        return max(first, second, key=lambda one: one.lower)
+
+    def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
+        """Return lower bounds (W) on delta at one epsilon (nats) in both directions, each as an interval of a point."""
+        (first, _), (second, _) = self._best(epsilon)
+        return Interval(first, first), Interval(second, second)
+
+    def test_masses(self, epsilon: float) -> tuple[Interval, Interval]:
+        """Return Q(S), the probability of the best tests' events S, in both directions; see `WindowProfile`."""
+        (_, first), (_, second) = self._best(epsilon)
+        return first, second
+
+    def _best(self, epsilon: float) -> tuple[tuple[float, Interval], tuple[float, Interval]]:
+        if epsilon not in self._known:
+            found = [
+                max((test.best(epsilon) for test in tests), key=lambda one: one[0])
+                for tests in (self.inside, self.outside)
+            ]
+            self._known[epsilon] = found[0], found[1]
+        return self._known[epsilon]
 
 
 def best_family(families: list[WindowFamily]) -> WindowFamily:
