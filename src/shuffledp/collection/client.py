@@ -20,6 +20,7 @@ import ssl
 import tempfile
 import threading
 import time
+import unicodedata
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -621,6 +622,13 @@ def _choice(question: Question, choices: Sequence[Text], answer: str) -> int:
     for place, choice in enumerate(choices):
         if wanted in map(_plain, choice.values()):
             return place
+    if question.kind == "dictionary":
+        number = len(choices) - 1 - question.optional
+        other = shown(next(iter(choices[number].values())))
+        raise InvalidInput(
+            f"{shown(answer)} is none of the {number:,} words of {_asked(question)}; look it up in the list, or give "
+            f"{other}"
+        )
     known = ", ".join(repr(next(iter(choice.values()))) for choice in choices[:20])
     more = f" and {len(choices) - 20} more" if len(choices) > 20 else ""
     how = "; give those that fit, with a semicolon between them, or - for none" if question.kind == "several" else ""
@@ -628,7 +636,7 @@ def _choice(question: Question, choices: Sequence[Text], answer: str) -> int:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
+    return " ".join(unicodedata.normalize("NFC", text).split()).casefold()
 
 
 def level_named(task: PostedTask, name: str) -> int:
