@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import lru_cache
+from typing import Any
 
 import pytest
 
@@ -78,6 +79,14 @@ def asked() -> PostedTask:
     return posted_second(dictionary(1200, 2), choice(3), levels=((4.0, 40, 4.0), (8.0, 140, 4.0)))
 
 
+def exchanged(task: PostedTask, whole: dict[str, Any]) -> list[str]:
+    """A posted task with another draft, signed: its bytes, and its name."""
+    text = json.dumps(whole, ensure_ascii=False).encode()
+    head = b"SHFT\2" + len(text).to_bytes(4, "little") + text + task.data[9 + len(task.draft.data) : -64]
+    data = head + sign(IDENTITY, label(2, "posted") + head)
+    return [data.hex(), to_base64(hashlib.sha256(data).digest())]
+
+
 @pytest.mark.skipif(not NODE, reason="node is not installed")
 def test_words_have_the_cells_that_python_gives_them(tmp_path):
     task = asked()
@@ -96,16 +105,26 @@ def test_words_have_the_cells_that_python_gives_them(tmp_path):
 @pytest.mark.skipif(not NODE, reason="node is not installed")
 def test_the_page_refuses_a_dictionary_that_the_command_refuses(tmp_path):
     """A draft whose words were exchanged after signing: the page reads the bytes by its own rules."""
-    task, given = asked(), []
+    task = asked()
     whole = json.loads(task.draft.data)
-    words = whole["questions"][0]["words"].split("\n")
+    words, given = whole["questions"][0]["words"].split("\n"), []
     for changed in (words[:900], [*words[:-1], words[0]], [*words[:-1], ""], [*words[:-1], "u\u0308ber"], words * 20):
         whole["questions"][0]["words"] = "\n".join(changed)
-        text = json.dumps(whole, ensure_ascii=False).encode()
-        head = b"SHFT\2" + len(text).to_bytes(4, "little") + text + task.data[9 + len(task.draft.data) : -64]
-        data = head + sign(IDENTITY, label(2, "posted") + head)
-        given.append([data.hex(), to_base64(hashlib.sha256(data).digest())])
+        given.append(exchanged(task, whole))
     assert run(lay_out(tmp_path), REFUSED, given) == ["format"] * 5
+
+
+@pytest.mark.skipif(not NODE, reason="node is not installed")
+def test_a_choice_has_at_most_1000_answers_on_the_page_too(tmp_path):
+    """A column of a dictionary has 1,024 cells. No report depends on the answer here, so nothing else is in the way."""
+    task = posted_second(choice(3), levels=((4.0, 140, 4.0),))
+    whole, given = json.loads(task.draft.data), []
+    whole["levels"][0]["draw"] = ["0"]
+    for count in (1000, 1001):
+        choices = [{"en": f"choice {j}"} for j in range(count)]
+        whole["questions"][0] |= {"choices": choices, "family": f"krr:{count}", "report_bytes": 2}
+        given.append(exchanged(task, whole))
+    assert run(lay_out(tmp_path), REFUSED, given) == [None, "format"]
 
 
 @pytest.mark.slow
