@@ -8,7 +8,7 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -56,7 +56,7 @@ from shuffledp.report.page import Axis
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, distance, near, plus_minus, probability, up
 from shuffledp.shell.output import console, reserved, working, write_bytes, written
-from shuffledp.whole_files import read_bytes
+from shuffledp.whole_files import all_or_none, read_bytes
 
 # The plan of a collection: table and sentences for the terminal, one JSON object, and a picture.
 
@@ -246,7 +246,7 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
         floors = check_floor(draft)
         costs = prices(draft)
     key = AnalyzerKey(private, identity, hashlib.sha256(draft.data).digest())
-    with _all_or_none(*files):
+    with all_or_none(*files):
         write_bytes(files[1], key.document(), private=True, fresh=True)
         write_bytes(files[0], draft.data, fresh=True)
     if as_json:
@@ -303,7 +303,7 @@ def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shi
         check_crowd(draft)
     target = draft_file.with_suffix(".task") if out is None else out
     private = new_private()
-    with opened(store_file, make=True) as store, _all_or_none(target):
+    with opened(store_file, make=True) as store, all_or_none(target):
         task = PostedTask.post(draft, Opener(private).public, store.identity())
         write_bytes(target, task.data, fresh=True)
         store.post(task, private, floors, int(time.time()))
@@ -395,7 +395,7 @@ def run_codes(
         files.append((links, links_csv(addresses)))
     if letters is not None:
         files.append((letters, letters_html(task, addresses, language, template=letter)))
-    with opened(store_file) as store, _all_or_none(*(path for path, _ in files)), contextlib.ExitStack() as named_last:
+    with opened(store_file) as store, all_or_none(*(path for path, _ in files)), contextlib.ExitStack() as named_last:
         for path, text in files:
             named_last.enter_context(written(path, private=True, fresh=True)).write(text.encode("utf-8"))
         store.add_codes(task.digest, [code_hash(code) for code in drawn])  # before anybody can send an invitation
@@ -445,19 +445,6 @@ def run_remind(posted: Path, links: Path, letters: Path, language: str | None, t
 
 def _template(path: Path) -> str:
     return read_bytes(path, "the letter", LONGEST_TEMPLATE).decode("utf-8", "replace")
-
-
-@contextlib.contextmanager
-def _all_or_none(*files: Path) -> Generator[None]:
-    """Remove the files that a block has made if it fails later, since the store must know every invitation."""
-    there = {path for path in files if path.exists()}
-    try:
-        yield
-    except BaseException:
-        for path in files:
-            if path not in there:
-                path.unlink(missing_ok=True)
-        raise
 
 
 def _cost_of_closing(draft: Draft) -> str:
