@@ -138,6 +138,25 @@ def _read(path: Path, what: str, most: int) -> bytes:
 
 
 @contextlib.contextmanager
+def all_or_none(*files: Path) -> Generator[None]:
+    """Remove files that a block has made, should the block fail later.
+
+    Parameters
+    ----------
+    *files : Path
+        Files that the block may make. Those that are there before it stay.
+    """
+    there = {path for path in files if path.exists()}
+    try:
+        yield
+    except BaseException:
+        for path in files:
+            if path not in there:
+                path.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
 def replaced(path: Path, what: str, *, private: bool = False, fresh: bool = False) -> Generator[IO[bytes]]:
     """Open a binary file for writing that appears under its name only if the block ends without an error.
 

@@ -27,8 +27,12 @@ ASKED = '[[questions]]\ntext = "Which?"\n'
 FIVE = ASKED + 'choices = ["a", "b", "c", "d", "e"]\n'
 
 
-def names(count: int) -> str:
-    return json.dumps([f"name {j}" for j in range(count)])
+COMPOSED, DECOMPOSED = "\u00e9t\u00e9", "e\u0301te\u0301"
+"""One word in two spellings, which Unicode's normal form C makes one."""
+
+
+def names(count: int, *more: str) -> str:
+    return json.dumps([*(f"name {j}" for j in range(count)), *more])
 
 
 SURVEYS = {
@@ -45,12 +49,33 @@ SURVEYS = {
     "table": (ASKED + f"rows = {names(9)}\ncolumns = {names(8)}\n", "at most 64 cells.*make 72", "join some of them"),
     "rows": (ASKED + f"rows = {names(65)}\ncolumns = {names(2)}\n", "at most 64; got 65", "ask two questions"),
     "options": (ASKED + f"options = {names(33)}\n", "options must be at most 32; got 33", "ask two questions"),
-    "words": (ASKED + f"words = {names(1001)}\n", "words must be at most 1,000; got 1,001", "rare ones together"),
+    "words": (ASKED + f"words = {names(20_001)}\n", "words must be at most 20,000.*got 20,001", "rare ones to"),
+    "long words": (
+        ASKED + f"words = {json.dumps(['x' * 90 + str(j) for j in range(3_000)])}\n",
+        "the words take 2[0-9]{2},[0-9]{3} bytes",
+        "leave rare ones to",
+    ),
+    "equal words of a dictionary": (
+        ASKED + f"words = {names(1001, COMPOSED, DECOMPOSED)}\n",
+        "words 1,002 and 1,003 read the same",
+        "write each once",
+    ),
+    "an empty word": (
+        ASKED + f"words = {json.dumps([*json.loads(names(1001)), ' '])}\n",
+        "word 1,002.*one line",
+        "got ''",
+    ),
+    "a word by language": (
+        ASKED + "words = [" + "{en = 'a', de = 'b'}, " * 1001 + "]\n",
+        "word 1: of more than 1,000 words each is one text",
+        "the same in every language",
+    ),
+    "no file of words": (ASKED + 'words = "towns.txt"\n', "the words .*towns.txt cannot be read", "existing file"),
     "equal words": (ASKED + 'words = ["Bonn", "Essen", "bonn "]\n', "'Bonn' and 'bonn '", "write each once"),
     "equal choices": (ASKED + 'choices = ["a", "a"]\n', "read the same", "write each once"),
     "equal options": (ASKED + 'options = ["a", "b", "a"]\n', "read the same", "write each once"),
     "equal rows": (ASKED + 'rows = ["a", "a"]\ncolumns = ["b", "c"]\n', "two rows read the same", "write each once"),
-    "unknown words": (ASKED + "free_text = true\n", "nobody can add dummies", "up to 1,000 known words as words"),
+    "unknown words": (ASKED + "free_text = true\n", "nobody can add dummies", "up to 20,000 known words as words"),
     "wanted": ("wanted = 0.1\n" + FIVE, "cannot be had", "It takes [0-9,]+ people"),
 }
 
@@ -70,6 +95,17 @@ def test_a_survey_that_cannot_be_is_one_line_and_writes_nothing(run, tmp_path, n
         assert re.search(f"{message}.*{way_out}", found.err)
         assert len(found.err) < 400
         assert [path.name for path in tmp_path.iterdir()] == ["survey.toml"]
+
+
+def test_a_dictionary_is_not_asked_of_groups(run, tmp_path):
+    """Groups are compared word by word, and a release of a dictionary names few of its words."""
+    groups = SURVEY.replace("people = 500\n", "") + "[groups]\nKitchen = 400\nHall = 300\n" + ASKED
+    (tmp_path / "survey.toml").write_text(groups + f"words = {names(1001)}\n", encoding="utf-8")
+    for words in (("draft", "survey.toml", "--out", "lunch"), ("plan", "survey.toml")):
+        found = run("task", *words)
+        assert (found.status, found.out, found.err.count("\n")) == (2, "", 1)
+        assert "in a survey with groups a list has at most 1,000 words" in found.err
+    assert [path.name for path in tmp_path.iterdir()] == ["survey.toml"]
 
 
 HEAD = "variable,category,people\n"

@@ -56,6 +56,8 @@ def records_of(question: dict[str, Any]) -> int:
         return round((question["high"] - question["low"]) / question["step"]) + 1
     if question["kind"] == "table":
         return len(question["rows"]) * len(question["columns"])
+    if question["kind"] == "dictionary":
+        return 1024
     return 2 if question["kind"] == "several" else len(question.get("words") or question["choices"])
 
 
@@ -103,7 +105,7 @@ def second(
     They are those of a ball law, or normal ones.
     """
     asked = [{key: value for key, value in each.items() if key != "dummies"} for each in questions or (choice(),)]
-    widths = [len(each.get("options", "1")) for each in asked]
+    widths = [2 if each["kind"] == "dictionary" else len(each.get("options", "1")) for each in asked]
     none = {"law": "ball", "radius": [str(1 << 64)], "centre": [centre or 0] * sum(widths)}
     whole = document(*asked, **({"version": 2, "dummies": none} | changed))
     if centre is None:
@@ -151,6 +153,17 @@ def words(k: int = 20) -> dict[str, Any]:
     asked = choice(k) | {"kind": "list", "words": [{"en": f"word {j + 1}"} for j in range(k)]}
     del asked["choices"]
     return asked
+
+
+def dictionary(k: int = 1200, more: int = 1) -> dict[str, Any]:
+    return {
+        "text": {"en": "Which word?"},
+        "kind": "dictionary",
+        "words": "\n".join(f"word {j + 1}" for j in range(k)),
+        "more": [{"en": name} for name in ("another word", "no answer")[:more]],
+        "family": "krr:1024",
+        "report_bytes": 2,
+    } | ({"optional": True} if more > 1 else {})
 
 
 KINDS = {

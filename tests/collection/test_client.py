@@ -27,7 +27,7 @@ from shuffledp.collection.client import (
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
-from tests.collection.tasks import ANALYZER, SHUFFLER, choice, number, posted
+from tests.collection.tasks import ANALYZER, SHUFFLER, bits, choice, number, posted, posted_second, several
 
 TASK = posted()
 OPEN = posted(choice(5, 700), admission="open")
@@ -245,6 +245,14 @@ def test_the_state_file_stays_readable_whoever_answers(link, tmp_path, person):
     again = Device(DeviceState(tmp_path / "answers.json"), person)
     assert again.spent("The kitchen")["answers"] == 1
     assert Device(again.state, "other").spent("The kitchen")["answers"] == 0
+
+
+@pytest.mark.parametrize("questions", [(bits(20), bits(20)), (several(32), choice(3))])
+def test_a_report_of_more_than_32_messages_is_read_again(tmp_path, questions):
+    """Numbers are sent as single bits, and options fill a column each; 32 is the most questions, not messages."""
+    task, state = posted_second(*questions, levels=((8.0, 9, 999.0),), admission="open"), tmp_path / "answers.json"
+    sealed = Device(DeviceState(state)).prepare(task, [1, 1], 0, None)
+    assert Device(DeviceState(state)).prepare(task, [1, 1], 0, None) == sealed
 
 
 def test_the_report_is_on_disk_before_it_is_sent(link, device, monkeypatch):

@@ -337,7 +337,10 @@ text = "Which?"
 REFUSED = [
     (f"options = {[str(j) for j in range(33)]}", "options must be at most 32; got 33"),
     (f"rows = {[str(j) for j in range(9)]}\ncolumns = {[str(j) for j in range(8)]}", "a table has at most 64 cells"),
-    (f"words = {[str(j) for j in range(1001)]}", "words must be at most 1,000; got 1,001"),
+    (
+        f"words = {[str(j) for j in range(20_001)]}",
+        "words must be at most 20,000, and of a dictionary more than 1,000; got 20,001",
+    ),
     ('words = ["soup", "Soup "]', "two words read the same"),
     ('rows = ["a", "b"]', "needs answers of one kind"),
     ('options = ["a", "b"]\nchoices = ["a", "b"]', "needs answers of one kind"),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shuffledp.accounting import StoredProfile, bounds
 from shuffledp.budgets import Budgets
 from shuffledp.collection.batch import Batch
+from shuffledp.collection.dictionary import WordsEstimate
 from shuffledp.collection.estimates import (
     JUNK,
     Tallied,
@@ -296,7 +297,12 @@ def _question(
             )
         tallied.append(Tallied(reports, tuple(scaled_counts(manifest.counts, kept))))
     estimate = estimate_question(task.draft, place, tallied)
+    counts = tallied[0].counts
+    more = more_of(task.draft, place, estimate, counts)
     labels = [next(iter(choice.values())) for choice in question.choices]
+    if more.words is not None and isinstance(estimate, WordsEstimate):  # of so many words a release names some
+        estimate = estimate.some(more.words.named)
+        labels = [labels[word] for word in more.words.named]
     release = Release(
         question=Frequency(labels) if labels else Mean(question.low, question.high),
         analysis=estimate,
@@ -308,11 +314,10 @@ def _question(
         unit="people" if task.has_codes else "reports",
         fingerprint=task.digest.hex(),
     )
-    counts = tallied[0].counts
     weighted = None
     if margins is not None and place in fit_margins(task.draft, margins):
         weighted = weigh(task.draft, place, estimate, counts, margins, manifest.n)
-    return release, junk, more_of(task.draft, place, estimate, counts), weighted
+    return release, junk, more, weighted
 
 
 def _column(

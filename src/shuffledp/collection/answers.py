@@ -252,7 +252,10 @@ def print_task(task: PostedTask, language: str) -> None:
     questions, answers = shown_order(draft, secure_random())
     for place in questions:
         question = draft.questions[place]
-        if question.kind != "number":
+        if question.kind == "dictionary":
+            ends = [theirs(in_language(question.choices[each], language)) for each in (0, 1, -1)]
+            said = f"one of {count(len(question.choices))} words, such as {ends[0]}, {ends[1]}, or {ends[2]}"
+        elif question.kind != "number":
             choices = (question.choices[i] for i in answers[place])
             said = _HOW.get(question.kind, "") + ", ".join(theirs(in_language(choice, language)) for choice in choices)
         else:

@@ -24,6 +24,14 @@ MOST_SCALE = 200
 """Largest number of steps, of a common size, between the values of a scale."""
 MOST_COLUMNS = 64
 """Largest number of columns of a task, over all its questions."""
+WORD_CELLS = 1024
+"""Number of cells into which the words of a dictionary fall, in either of its two columns."""
+MOST_WORDS = 20_000
+"""Largest number of words of a dictionary."""
+LONGEST_WORD = 100
+"""Largest number of letters of a word of a dictionary."""
+MOST_WORD_BYTES = 200_000
+"""Largest number of bytes of all words of a dictionary, which stand in the signed task."""
 MOST_STEPS = 1 << 31
 LARGEST_EPSILON0 = 30.0
 MOST_DUMMIES = 10**7
@@ -55,12 +63,36 @@ class Dummies:
     draw: tuple[int, ...] = ()
 
 
-Kind = Literal["choice", "number", "scale", "several", "table", "list"]
+Kind = Literal["choice", "number", "scale", "several", "table", "list", "dictionary"]
 """The kind of an answer.
 
 One of several choices; a number; a step of a scale, each with a value; any of several options; one cell of a table; one
-of many known words. A task of version 1 may use the first two only.
+of many known words; one of more than 1,000 known words, or another one. A task of version 1 may use the first two only.
 """
+
+
+def cells_of_word(index: int) -> tuple[int, int]:
+    """Return the cells in which a word of a dictionary is reported, one in each of its two columns.
+
+    The map is public and fixed, in whole numbers. Two words share at most one cell: if i and j share the first one,
+    they differ by a multiple of 1,024 below 2^20, and so do not share the second.
+
+    Parameters
+    ----------
+    index : int
+        Index of the word, from 0 to 2^20 - 1.
+
+    Examples
+    --------
+    >>> cells_of_word(5), cells_of_word(1029), cells_of_word(2052)
+    ((5, 5), (5, 6), (4, 6))
+    """
+    return index % WORD_CELLS, (index + index // WORD_CELLS) % WORD_CELLS
+
+
+def either_cell(share: Fraction) -> Fraction:
+    """Return the probability that at least one of a word's two reports is its own cell, from that of one of them."""
+    return 1 - (1 - share) ** 2
 
 
 @dataclass(frozen=True)
@@ -75,12 +107,12 @@ class Question:
         Kind of its answer.
     choices : tuple of Text
         The answers in the order of their codes 0..k-1: choices, steps, options, words, or the cells of a table row by
-        row; empty for a number.
+        row; of a dictionary its words, "another word", and "no answer" if it is optional; empty for a number.
     low, high, step : float
         The answers of a number are low, low + step, ..., high; 0 for other kinds.
     family : Family
-        The randomizer: ``rr``, ``krr:K`` or ``hadamard:K``; of each option ``rr``; of a number ``one-bit``, or from
-        version 2 on ``bits:B``.
+        The randomizer: ``rr``, ``krr:K`` or ``hadamard:K``; of each option ``rr``; of each column of a dictionary
+        ``krr:1024``; of a number ``one-bit``, or from version 2 on ``bits:B``.
     dummies : Dummies
         The dummies that the shuffler adds to each of its columns.
     values : tuple of float
@@ -114,12 +146,25 @@ class Question:
     @property
     def answers(self) -> int:
         """Number of different answers; for options, one for each subset of them."""
+        if self.kind == "dictionary":
+            return len(self.choices)
         return 2 ** len(self.choices) if self.kind == "several" else self.family.records
 
     @property
     def width(self) -> int:
-        """Number of columns of its reports: one for each option, else one."""
-        return len(self.choices) if self.kind == "several" else 1
+        """Number of columns of its reports: one for each option, two of a dictionary, else one."""
+        return len(self.choices) if self.kind == "several" else 2 if self.kind == "dictionary" else 1
+
+    def true_share(self, keep: int) -> Fraction:
+        """Return the probability that what is sent supports the true answer; of a dictionary, that either cell does.
+
+        Parameters
+        ----------
+        keep : int
+            K of its level, as for `Family.true_share`.
+        """
+        share = self.family.true_share(keep)
+        return either_cell(share) if self.kind == "dictionary" else share
 
     @property
     def report_bytes(self) -> int:
@@ -127,7 +172,7 @@ class Question:
         return self.family.report_bytes
 
     def records(self, answer: int) -> tuple[int, ...]:
-        """Return the record for each column: for options, bit i of the code says whether option i is checked.
+        """Return the record for each column: of a dictionary two cells; for options, bit i says if i is checked.
 
         Raises
         ------
@@ -135,6 +180,8 @@ class Question:
             If the code is not that of an answer to the question.
         """
         answer = whole_number(answer, "an answer must be a whole number", 0, self.answers - 1)
+        if self.kind == "dictionary":
+            return cells_of_word(answer)
         return tuple(answer >> place & 1 for place in range(self.width)) if self.kind == "several" else (answer,)
 
 
@@ -229,7 +276,7 @@ def read_question(fields: Fields, languages: frozenset[str], version: int = 1) -
     if kind == "number":
         records = _steps(fields, parts["low"], parts["high"], parts["step"]) + 1
     else:
-        records = 2 if kind == "several" else len(parts["choices"])
+        records = {"several": 2, "dictionary": WORD_CELLS}.get(kind, len(parts["choices"]))
     family = family_named(fields.line("family"), kind, records, fields.what, version)
     fields.whole("report_bytes", family.report_bytes, family.report_bytes)
     dummies = Dummies("uniform", 0)
@@ -363,7 +410,67 @@ def _read_table(fields: Fields, languages: frozenset[str], optional: bool) -> di
     return {"choices": cells, "rows": rows, "columns": columns}
 
 
+def _read_dictionary(fields: Fields, languages: frozenset[str], optional: bool) -> dict[str, Any]:
+    """Read the words, one text with a line for each, the same in all languages, and the further answers."""
+    words = fields.take("words")
+    if not isinstance(words, str):
+        fields.refuse("words", words, "one text with a line for each word")
+    listed = check_dictionary(words.split("\n"), fields.what)
+    more = fields.texts("more", 1 + optional, 1 + optional, languages)
+    known = {visible(word) for word in listed}
+    for text in (text for each in more for text in each.values()):
+        if visible(text) in known:
+            raise InvalidInput(f"{fields.what}: {shown(text)} is a word, and also says that none of them is meant")
+    order = sorted(languages)
+    return {"choices": (*(dict.fromkeys(order, word) for word in listed), *more)}
+
+
+def check_dictionary(words: list[str], what: str) -> list[str]:
+    """Return the words of a dictionary, after checking that there are so many, in normal form, and all different.
+
+    Parameters
+    ----------
+    words : list of str
+        The words, in the order that determines their cells.
+    what : str
+        The question, for messages.
+
+    Raises
+    ------
+    InvalidInput
+        If they are too few or too many or too long, or one of them is empty, is not in Unicode's normal form C, or
+        reads like another one.
+    """
+    if not MOST_CHOICES < len(words) <= MOST_WORDS:
+        raise InvalidInput(
+            f"{what}: words must be at most {MOST_WORDS:,}, and of a dictionary more than {MOST_CHOICES:,}; got "
+            f"{len(words):,}; leave rare ones to “another word”, or ask for their first letter or their region"
+        )
+    first: dict[str, int] = {}
+    for place, word in enumerate(words, start=1):
+        Fields({"words": word}, f"{what}, word {place:,}").line("words", LONGEST_WORD)
+        read = visible(word)
+        if unicodedata.normalize("NFC", word) != word or word.strip() != word or not read:
+            raise InvalidInput(
+                f"{what}, word {place:,}: {shown(word)} must be in Unicode's normal form C, with no space around it"
+            )
+        if read in first:
+            raise InvalidInput(
+                f"{what}: words {first[read]:,} and {place:,} read the same: {shown(words[first[read] - 1])} and "
+                f"{shown(word)}; write each once"
+            )
+        first[read] = place
+    size = len("\n".join(words).encode("utf-8"))
+    if size > MOST_WORD_BYTES:
+        raise InvalidInput(
+            f"{what}: the words take {size:,} bytes, and a signed task has room for {MOST_WORD_BYTES:,}; leave rare "
+            "ones to “another word”"
+        )
+    return words
+
+
 _READERS: Mapping[Kind, Reader] = {
+    "dictionary": _read_dictionary,
     "choice": _read_answers("choices", MOST_CHOICES),
     "several": _read_answers("options", MOST_OPTIONS),
     "list": _read_answers("words", MOST_CHOICES),

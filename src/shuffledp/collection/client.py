@@ -20,6 +20,7 @@ import ssl
 import tempfile
 import threading
 import time
+import unicodedata
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -31,14 +32,14 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from shuffledp.checks import whole_number
-from shuffledp.collection.asked import Question
+from shuffledp.collection.asked import MOST_COLUMNS, Question
 from shuffledp.collection.batch import Verdict, seal_inner, seal_outer
 from shuffledp.collection.codes import read_code
-from shuffledp.collection.draw import draw_report, pieces_of
+from shuffledp.collection.draw import MOST_BITS, draw_report, pieces_of
 from shuffledp.collection.fields import Fields, Text, from_base64, read_json, to_base64
 from shuffledp.collection.promise import check_floor, spent_by_answering
 from shuffledp.collection.sealing import Sealer
-from shuffledp.collection.task import CODE, LONGEST_DRAFT, MOST_QUESTIONS, Notice, PostedTask, task_digest
+from shuffledp.collection.task import CODE, LONGEST_DRAFT, Notice, PostedTask, task_digest
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.whole_files import hold
@@ -231,7 +232,7 @@ def _waiting(fields: Fields) -> dict[str, Any]:
 
 
 def _report(fields: Fields) -> dict[str, Any]:
-    inners = fields.list_of("inners", 1, MOST_QUESTIONS)
+    inners = fields.list_of("inners", 1, MOST_COLUMNS * MOST_BITS)  # a message for each piece of each column
     for message in inners:
         if not isinstance(message, str):
             fields.refuse("inners", message, "a list of texts")
@@ -621,6 +622,13 @@ def _choice(question: Question, choices: Sequence[Text], answer: str) -> int:
     for place, choice in enumerate(choices):
         if wanted in map(_plain, choice.values()):
             return place
+    if question.kind == "dictionary":
+        number = len(choices) - 1 - question.optional
+        other = shown(next(iter(choices[number].values())))
+        raise InvalidInput(
+            f"{shown(answer)} is none of the {number:,} words of {_asked(question)}; look it up in the list, or give "
+            f"{other}"
+        )
     known = ", ".join(repr(next(iter(choice.values()))) for choice in choices[:20])
     more = f" and {len(choices) - 20} more" if len(choices) > 20 else ""
     how = "; give those that fit, with a semicolon between them, or - for none" if question.kind == "several" else ""
@@ -628,7 +636,7 @@ def _choice(question: Question, choices: Sequence[Text], answer: str) -> int:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
+    return " ".join(unicodedata.normalize("NFC", text).split()).casefold()
 
 
 def level_named(task: PostedTask, name: str) -> int:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.collection.asked import Dummies, Question
+from shuffledp.collection.dictionary import words_estimate
 from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.laws import cell_law_of, cell_variance_of, cells_of, ones_law, ones_moments, single_ball
 from shuffledp.collection.task import Draft
@@ -310,7 +311,7 @@ def effective_budget(family: Family, keep: int, epsilon0: float) -> float:
 
 
 def estimate_question(draft: Draft, place: int, columns: Sequence[Tallied]) -> Estimate:
-    """Estimate shares of the choices or of the options, or the mean of a number.
+    """Estimate shares of the choices or of the options, scores of a dictionary's words, or the mean of a number.
 
     Parameters
     ----------
@@ -336,6 +337,8 @@ def estimate_question(draft: Draft, place: int, columns: Sequence[Tallied]) -> E
     if question.family.kind == "bits":
         return _mean_of_bits(question, known, columns[0])
     found = [_one_column(question, known, tallied) for tallied in columns]
+    if question.kind == "dictionary":
+        return words_estimate(found, len(question.choices))
     return found[0] if question.kind != "several" else joined([_second(each) for each in found])
 
 

@@ -246,7 +246,9 @@ KEYS = ".keys"
 """Suffix of the folder that the analyzer keeps."""
 
 
-def write_drafts(survey: bytes, stated: tuple[SurveyGroup, ...], out: Path) -> list[tuple[SurveyGroup, Draft]]:
+def write_drafts(
+    survey: bytes, stated: tuple[SurveyGroup, ...], out: Path, folder: Path
+) -> list[tuple[SurveyGroup, Draft]]:
     """Write a draft and a key for each group, in two folders: one for the shuffler, one for the analyzer alone.
 
     Parameters
@@ -257,6 +259,8 @@ def write_drafts(survey: bytes, stated: tuple[SurveyGroup, ...], out: Path) -> l
         Its groups.
     out : Path
         The folder of drafts; that of keys is beside it.
+    folder : Path
+        The folder of the survey, in which a file of words is read.
     """
     folders = out, out.with_name(out.name + KEYS)
     for folder in folders:
@@ -267,7 +271,7 @@ def write_drafts(survey: bytes, stated: tuple[SurveyGroup, ...], out: Path) -> l
     with working("Computing the dummies"):
         for group in stated:
             private, identity = new_private(), new_identity()
-            draft = draft_of_survey(survey, AnalyzerKey(private, identity, bytes(32)), group)
+            draft = draft_of_survey(survey, AnalyzerKey(private, identity, bytes(32)), group, folder)
             drafts.append(draft)
             keys.append(AnalyzerKey(private, identity, hashlib.sha256(draft.data).digest()))
     made = Groups.of(out, stated, [draft.data for draft in drafts])

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from shuffledp.ball import below_of
 from shuffledp.collection.asked import Question, whole_values
+from shuffledp.collection.dictionary import FoundWords, WordsEstimate, found_words, seen_from
 from shuffledp.collection.estimates import (
     JoinedEstimate,
     Slopes,
@@ -75,8 +76,13 @@ class More:
         For a table: share of a column (third) among the people of the first row less that among those of the second.
     present : tuple of bool or None
         For a list, whether each word is present.
-    least : float
-        Approximate number of people from which on a word of a list is called present.
+    least : float or None
+        Approximate number of people from which on a word of a list, or of a dictionary, is called present; None where
+        no number of people is enough.
+    words : FoundWords or None
+        For a dictionary, the words that are present or may be.
+    cells : tuple of tuple of int
+        For a dictionary, the number of usable rows in each cell of either column, from which all scores follow.
     """
 
     mean: Estimate | None = None
@@ -86,7 +92,9 @@ class More:
     independence: Independence | None = None
     groups: tuple[tuple[int, int, int, Estimate], ...] = ()
     present: tuple[bool, ...] | None = None
-    least: float = 0.0
+    least: float | None = 0.0
+    words: FoundWords | None = None
+    cells: tuple[tuple[int, ...], ...] = ()
 
 
 def more_of(draft: Draft, place: int, shares: Estimate, counts: Sequence[int]) -> More:
@@ -106,6 +114,10 @@ def more_of(draft: Draft, place: int, shares: Estimate, counts: Sequence[int]) -
     question, known = draft.questions[place], slopes_of(draft, place)
     if question.kind == "several" and isinstance(shares, JoinedEstimate):
         return More(differences=_between(question, known, shares, counts))
+    if isinstance(shares, WordsEstimate):
+        least = seen_from(shares.columns[0].law, shares.words)
+        cells = tuple(tuple(column.counts.tolist()) for column in shares.columns)
+        return More(least=least, words=found_words(shares), cells=cells)
     if draft.version == 1 or not isinstance(shares, CountEstimate):
         return More()
     task = Cells(question, known, tuple(counts), shares)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp.collection.asked import Question, Text
+from shuffledp.collection.dictionary import FoundWords, words_to_json
 from shuffledp.collection.kinds import ERROR_RATE, More
 from shuffledp.collection.weights import WeightedTable
 from shuffledp.questions.estimate import Estimate
@@ -14,7 +15,7 @@ from shuffledp.questions.view import CONFIDENCE, Entry
 from shuffledp.report.answer import interval_words
 from shuffledp.report.wording import count, counted, points, share, with_error
 
-TOGETHER = ("table", "list")
+TOGETHER = ("table", "list", "dictionary")
 """Kinds whose intervals hold together: each has the level 1 - 5 %/(number of cells), by Bonferroni's inequality."""
 COVERS = "the people who answered"
 """Words for the population of intervals without weighting."""
@@ -57,6 +58,9 @@ def more_to_json(question: Question, more: More) -> dict[str, Any]:
     if more.present is not None:
         words = [_first(word) for word, there in zip(question.choices, more.present, strict=True) if there]
         found |= {"present": words, "present_from": more.least, "error_rate": ERROR_RATE}
+    if more.words is not None:
+        found |= words_to_json(question, more.words)
+        found |= {"present_from": more.least, "error_rate": ERROR_RATE, "cells": [list(each) for each in more.cells]}
     return found
 
 
@@ -68,6 +72,8 @@ def more_lines(question: Question, more: More) -> list[str]:
     question, more
         As for `more_to_json`.
     """
+    if more.words is not None:
+        return _words_lines(question, more, more.words)
     lines: list[str] = []
     if question.kind in TOGETHER:
         lines.append(
@@ -99,8 +105,33 @@ def more_lines(question: Question, more: More) -> list[str]:
         lines.append(
             f"Present, with a chance of at most {ERROR_RATE:.0%} that any of them was sent by nobody: "
             f"{', '.join(words[:_NAMED]) or 'none'}{more_words}; a word is seen from about "
-            f"{counted(round(more.least), 'person', 'people')} on"
+            f"{counted(round(more.least or 0.0), 'person', 'people')} on"
         )
+    return lines
+
+
+def _words_lines(question: Question, more: More, words: FoundWords) -> list[str]:
+    """Return sentences on which words of a dictionary are present, and which cannot be told apart."""
+    texts = [_first(choice) for choice in question.choices]
+    lines = [
+        f"The intervals hold together, for all {count(len(texts))} words, whatever words share cells. A share is the "
+        "smaller one of the word's two cells, which other words can raise; of a word that is not called present it "
+        "says little",
+        f"Present, with a chance of at most {ERROR_RATE:.0%} that any of them was sent by nobody: "
+        f"{', '.join(texts[word] for word in words.present) or 'none'}",
+    ]
+    if words.possible:
+        told = "; ".join(
+            f"{texts[word]} (or {', '.join(texts[other] for other in rivals)})" for word, rivals in words.possible
+        )
+        lines.append(f"Cannot be told apart from other words that share their cells: {told}")
+    if words.further:
+        lines.append(f"{counted(words.further, 'further word', 'further words')} of either kind are not listed")
+    if more.least is None:
+        lines.append("A word that all who answered had sent would not be seen")
+    else:
+        people = counted(round(more.least), "person", "people")
+        lines.append(f"A word is seen from about {people} on, and from as many more as sent other words of its cells")
     return lines
 
 

@@ -17,7 +17,8 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from shuffledp.checks import whole_number
-from shuffledp.collection.asked import LARGEST_EPSILON0, Dummies
+from shuffledp.collection.asked import LARGEST_EPSILON0, Dummies, either_cell
+from shuffledp.collection.dictionary import seen_from
 from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
 from shuffledp.collection.estimates import (
     FALSE_LEVELS,
@@ -25,6 +26,7 @@ from shuffledp.collection.estimates import (
     NO_DUMMIES,
     Slopes,
     bits_law,
+    count_law,
     law_of_count,
     predicted_half_width,
     predicted_variance,
@@ -69,6 +71,9 @@ class Price:
         Largest shift of the answer by 5 % of invalid reports, in its unit, whichever level they state.
     level_shift : tuple of float
         Largest shift of the answer if 1, 5 and 10 % of the people are counted at another level than theirs.
+    present_from : int or None
+        Approximate number of people from which on a word of a dictionary is called present; None of other questions,
+        and where no number is enough.
     """
 
     planned: float
@@ -77,6 +82,7 @@ class Price:
     widening: float
     junk_shift: float
     level_shift: tuple[float, ...]
+    present_from: int | None = None
 
 
 def prices(draft: Draft) -> tuple[Price, ...]:
@@ -128,6 +134,11 @@ def _price(draft: Draft, place: int, mix: Sequence[int]) -> Price:
         widening=planned / half_width(draft, place, mix, dummies=False),
         junk_shift=shift_of_future_junk(slopes_of(draft, place), mix, JUNK, width_of(question)),
         level_shift=tuple(shift_of_levels(draft, place, mix, share, told=False) for share in FALSE_LEVELS),
+        present_from=(
+            seen_from(count_law(question, slopes_of(draft, place), mix), len(question.choices))
+            if question.kind == "dictionary"
+            else None
+        ),
     )
 
 
@@ -195,6 +206,8 @@ class Planned:
         The range of its answer: 0 and 1 for a share.
     several : bool
         Whether it is one of the options of a question of which any may be checked.
+    words : int
+        Number of answers of a dictionary, of which this is one of two columns; 0 for other questions.
     """
 
     text: str
@@ -202,6 +215,7 @@ class Planned:
     low: float = 0.0
     high: float = 1.0
     several: bool = False
+    words: int = 0
 
     @property
     def is_share(self) -> bool:
@@ -508,6 +522,24 @@ def half_width_of(request: Request, place: int, dummies: Dummies, levels: Levels
     return min(float(found.half_width(MISS, found.standard_error)), 0.5)
 
 
+def words_seen_from(plan: CollectionPlan, choice: Choice) -> int | None:
+    """Return about the number of people from which on a word of a dictionary is called present; see `seen_from`.
+
+    Parameters
+    ----------
+    plan : CollectionPlan
+        The plan.
+    choice : Choice
+        Its result for a column of a dictionary.
+    """
+    request, family = plan.request, choice.question.family
+    levels = plan.levels() if not request.budgets else (("", plan.chosen, request.people),)
+    slopes = tuple(_slope(family, epsilon0) for _, epsilon0, _ in levels)
+    counts = tuple(people for _, _, people in levels)
+    law = law_of_count(family, choice.dummies, slopes, counts, request.shufflers)
+    return seen_from(law, choice.question.words)
+
+
 def _slope(family: Family, epsilon0: float) -> float:
     kept = 1.0 if math.isinf(epsilon0) else family.threshold(epsilon0) / WHOLE
     return kept * (0.5 if family.kind == "hadamard" else 1.0)
@@ -553,7 +585,8 @@ def _budgets(request: Request) -> tuple[float, ...]:
 def _row(question: Planned, epsilon0: float, width: float) -> Row:
     family = question.family
     shift = shift_of_future_junk(Slopes((epsilon0,), (_slope(family, epsilon0),)), (1,), JUNK)
-    return Row(epsilon0, family.true_share(family.threshold(epsilon0)), width, shift)
+    share = family.true_share(family.threshold(epsilon0))
+    return Row(epsilon0, either_cell(share) if question.words else share, width, shift)
 
 
 def _cannot(request: Request, place: int, dummies: Dummies, limit: float) -> str:

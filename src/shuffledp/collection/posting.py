@@ -8,7 +8,7 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +18,9 @@ from rich.console import Console
 from rich.markup import escape as plain
 from rich.table import Table
 
+from shuffledp.collection.asked import WORD_CELLS
 from shuffledp.collection.codes import code_hash, draw_codes, link_of, links_csv, qr_terminal
+from shuffledp.collection.dictionary import seen_line
 from shuffledp.collection.estimates import FALSE_LEVELS, JUNK, shift_of_future_junk, slopes_of, width_of
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.group_commands import (
@@ -43,6 +45,7 @@ from shuffledp.collection.planner import (
     levels_up_to,
     plan_collection,
     prices,
+    words_seen_from,
 )
 from shuffledp.collection.promise import READ, check_crowd, check_floor, crowd_tells, in_100, quoted, what_is_promised
 from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_private
@@ -53,7 +56,7 @@ from shuffledp.report.page import Axis
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, distance, near, plus_minus, probability, up
 from shuffledp.shell.output import console, reserved, working, write_bytes, written
-from shuffledp.whole_files import read_bytes
+from shuffledp.whole_files import all_or_none, read_bytes
 
 # The plan of a collection: table and sentences for the terminal, one JSON object, and a picture.
 
@@ -91,6 +94,7 @@ def plan_object(plan: CollectionPlan) -> dict[str, Any]:
                 "mixed": choice.mixed,
                 "cannot": choice.cannot or None,
                 "columns": columns,
+                **({"present_from": words_seen_from(plan, choice)} if choice.question.words else {}),
             }
             for choice, columns in Counter(plan.choices).items()
         ],
@@ -124,6 +128,8 @@ def _table(plan: CollectionPlan, choice: Choice) -> Table:
     asked = plan.request
     kind = "a number" if not choice.question.is_share else counted(choice.question.family.records, "answer")
     kind = "each option checked or not" if choice.question.several else kind
+    if choice.question.words:
+        kind = f"one of {count(choice.question.words)} words, in two columns of {count(WORD_CELLS)} cells"
     shufflers = counted(asked.shufflers, "shuffler")
     title = f"{choice.question.text}: {kind}, {count(asked.people)} people, promise {near(asked.promise)}, {shufflers}"
     table = Table(title=plain(title), title_justify="left")
@@ -143,6 +149,8 @@ def _table(plan: CollectionPlan, choice: Choice) -> Table:
 def _sentences(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
     limit = in_words(choice.question, choice.limit)
     stand = in_words(choice.question, plan.sampling)
+    if choice.question.words:
+        yield f"{seen_line(words_seen_from(plan, choice), plan.request.people)}."
     yield f"Limit, whatever the local budget: {limit}."
     if not plan.request.budgets and len(levels := levels_up_to(choice.chosen, plan.request.people)) > 1:
         below = " and ".join(f"{count(people)} at {epsilon0:g}" for _, epsilon0, people in levels[:-1])
@@ -224,7 +232,7 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
     """
     stated = survey_groups(read_bytes(survey, "the survey", LONGEST_SURVEY))
     if stated:
-        _draft_groups(read_bytes(survey, "the survey", LONGEST_SURVEY), stated, out, as_json=as_json)
+        _draft_groups(survey, stated, out, as_json=as_json)
         return
     files = out.with_name(out.name + ".draft"), out.with_name(out.name + ".key")
     for path in files:
@@ -233,12 +241,12 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
     private, identity = new_private(), new_identity()
     with working("Computing the dummies"):
         data = read_bytes(survey, "the survey", LONGEST_SURVEY)
-        draft = draft_of_survey(data, AnalyzerKey(private, identity, bytes(32)))
-        plan = None if has_levels(data) else plan_collection(request_of_survey(data))
+        draft = draft_of_survey(data, AnalyzerKey(private, identity, bytes(32)), folder=survey.parent)
+        plan = None if has_levels(data) else plan_collection(request_of_survey(data, folder=survey.parent))
         floors = check_floor(draft)
         costs = prices(draft)
     key = AnalyzerKey(private, identity, hashlib.sha256(draft.data).digest())
-    with _all_or_none(*files):
+    with all_or_none(*files):
         write_bytes(files[1], key.document(), private=True, fresh=True)
         write_bytes(files[0], draft.data, fresh=True)
     if as_json:
@@ -254,9 +262,10 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
     )
 
 
-def _draft_groups(data: bytes, stated: tuple[SurveyGroup, ...], out: Path, *, as_json: bool) -> None:
+def _draft_groups(survey: Path, stated: tuple[SurveyGroup, ...], out: Path, *, as_json: bool) -> None:
     """Write the drafts and keys of all groups, and print the accuracy of each group's answers."""
-    drafts = certified(write_drafts(data, stated, out))
+    data = read_bytes(survey, "the survey", LONGEST_SURVEY)
+    drafts = certified(write_drafts(data, stated, out, survey.parent))
     if as_json:
         told = [{"name": dict(g.name), "people": g.people} | _draft_object(d, f, prices(d)) for g, d, f in drafts]
         smallest = min(stated, key=lambda group: group.people).first
@@ -294,7 +303,7 @@ def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shi
         check_crowd(draft)
     target = draft_file.with_suffix(".task") if out is None else out
     private = new_private()
-    with opened(store_file, make=True) as store, _all_or_none(target):
+    with opened(store_file, make=True) as store, all_or_none(target):
         task = PostedTask.post(draft, Opener(private).public, store.identity())
         write_bytes(target, task.data, fresh=True)
         store.post(task, private, floors, int(time.time()))
@@ -386,7 +395,7 @@ def run_codes(
         files.append((links, links_csv(addresses)))
     if letters is not None:
         files.append((letters, letters_html(task, addresses, language, template=letter)))
-    with opened(store_file) as store, _all_or_none(*(path for path, _ in files)), contextlib.ExitStack() as named_last:
+    with opened(store_file) as store, all_or_none(*(path for path, _ in files)), contextlib.ExitStack() as named_last:
         for path, text in files:
             named_last.enter_context(written(path, private=True, fresh=True)).write(text.encode("utf-8"))
         store.add_codes(task.digest, [code_hash(code) for code in drawn])  # before anybody can send an invitation
@@ -436,19 +445,6 @@ def run_remind(posted: Path, links: Path, letters: Path, language: str | None, t
 
 def _template(path: Path) -> str:
     return read_bytes(path, "the letter", LONGEST_TEMPLATE).decode("utf-8", "replace")
-
-
-@contextlib.contextmanager
-def _all_or_none(*files: Path) -> Generator[None]:
-    """Remove the files that a block has made if it fails later, since the store must know every invitation."""
-    there = {path for path in files if path.exists()}
-    try:
-        yield
-    except BaseException:
-        for path in files:
-            if path not in there:
-                path.unlink(missing_ok=True)
-        raise
 
 
 def _cost_of_closing(draft: Draft) -> str:
@@ -512,6 +508,7 @@ def _draft_object(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, .
                     f"of_{100 * share:g}_percent": shift
                     for share, shift in zip(FALSE_LEVELS, cost.level_shift, strict=True)
                 },
+                **({"present_from": cost.present_from} if question.kind == "dictionary" else {}),
             }
             for question, cost in zip(draft.questions, costs, strict=True)
         ],
@@ -548,6 +545,10 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
             *(people, f"× {up(cost.widening)}", distance(cost.junk_shift, shares=shares)),
         )
     shown.print(worth)
+    for question, cost in zip(draft.questions, costs, strict=True):
+        if question.kind == "dictionary":
+            said = seen_line(cost.present_from, draft.planned or 1)
+            shown.print(plain(f"{next(iter(question.text.values()))} {said}."), highlight=False)
     if len(draft.levels) > 1:
         _print_level_shifts(draft, costs)
     stated: set[str] = set()
@@ -608,7 +609,9 @@ def run_plan(
     if figure is not None and figure.suffix.lower() != ".svg":
         raise InvalidInput(f"--figure {figure} must end in .svg; name a file such as plan.svg")
     data = read_bytes(survey, "the survey", LONGEST_SURVEY)
-    request = request_of_survey(data, people=people, promise=promise, wanted=wanted, shufflers=shufflers)
+    request = request_of_survey(
+        data, people=people, promise=promise, wanted=wanted, shufflers=shufflers, folder=survey.parent
+    )
     with reserved(figure, "--figure") as stream, working("Planning"):
         plan = plan_collection(request)
         if stream is not None:

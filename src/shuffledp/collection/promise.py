@@ -631,8 +631,8 @@ def what_is_read(draft: Draft, level: int) -> tuple[str, frozenset[Fraction]]:
         "answer" and, for each question whose report can be the true answer, the chance that it is; where there is no
         such question, "part" and for each question the chance that the report depends on the answer.
     """
-    asked = [(question.family, keep) for question, keep in zip(draft.questions, draft.levels[level].draw, strict=True)]
-    true = frozenset(family.true_share(keep) for family, keep in asked if family.kind in ("rr", "krr"))
+    asked = list(zip(draft.questions, draft.levels[level].draw, strict=True))
+    true = frozenset(question.true_share(keep) for question, keep in asked if question.family.kind in ("rr", "krr"))
     return ("answer", true) if true else ("part", frozenset(Fraction(keep, WHOLE) for _, keep in asked))
 
 

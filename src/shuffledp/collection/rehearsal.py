@@ -85,7 +85,7 @@ def trial_of(path: Path, identity: bytes) -> Trial:
         draft = Draft.parse(data)
     else:
         groups = survey_groups(data)
-        draft = draft_of_survey(data, key, groups[0] if groups else None)
+        draft = draft_of_survey(data, key, groups[0] if groups else None, path.parent)
     now = int(time.time())
     document: dict[str, Any] = json.loads(draft.data)
     document["title"] = {language: TEST + text for language, text in draft.title.items()}
@@ -186,7 +186,12 @@ def rehearse(path: Path, people: int | None, folder: Path) -> tuple[Opened, dict
         hold(store, [open_reports(Client(trial.task).seal(own, level, code), trial.task, opener)])
     batch = read_bytes(close_task(store, trial.task.digest), "the batch", LONGEST_BATCH)
     store.close()
-    return open_batch(batch, trial.key), {place: _truth(draft, place, answers) for place in range(len(draft.questions))}
+    opened = open_batch(batch, trial.key)
+    truths = {place: _truth(draft, place, answers) for place in range(len(draft.questions))}
+    for place, more in enumerate(opened.more):
+        if more.words is not None:  # a release names some words only
+            truths[place] = [truths[place][word] for word in more.words.named]
+    return opened, truths
 
 
 def _posted(path: Path, folder: Path) -> Trial:

@@ -16,6 +16,7 @@ import numpy as np
 
 from shuffledp.collection.analyzer import Junk, Opened, by_level
 from shuffledp.collection.asked import Question, Text
+from shuffledp.collection.dictionary import FoundWords
 from shuffledp.collection.estimates import FALSE_LEVELS, shift_of_levels
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.kinds import More
@@ -127,7 +128,7 @@ def _in(opened: Opened, language: str) -> dict[str, Any]:
             {
                 "text": in_language(question.text, language),
                 "lines": [
-                    *_lines(question, release, more.present, words, language),
+                    *_lines(question, release, more, words, language),
                     *_compared(question, more, words, language),
                     *_weighted(question, weighted, words, language),
                 ],
@@ -141,10 +142,8 @@ def _in(opened: Opened, language: str) -> dict[str, Any]:
     }
 
 
-def _lines(
-    question: Question, release: Release, present: Sequence[bool] | None, words: dict[str, str], language: str
-) -> list[str]:
-    """Return one line for each answer, for each present word of a list, or one line for a number."""
+def _lines(question: Question, release: Release, more: More, words: dict[str, str], language: str) -> list[str]:
+    """Return one line for each answer, for each present word of a list or dictionary, or one line for a number."""
     together = question.kind in TOGETHER
     low, high = release.confidence_interval(CONFIDENCE, simultaneous=together)
     if question.kind == "number":
@@ -153,10 +152,30 @@ def _lines(
         value, least, most = (text if language == "en" else text.replace(".", ",") for text in shown)
         return [words["resultNumber"].format(value=value, low=least, high=most)]
     shares = np.clip(np.column_stack((release.estimate, low, high)), 0.0, 1.0)
+    texts = [in_language(choice, language) for choice in question.choices]
+    if more.words is not None:
+        texts = [texts[word] for word in more.words.named]
+        return [
+            *(f"{texts[j]}: {_share(words, shares[j].tolist())}" for j in range(len(more.words.present))),
+            *_possible(question, more.words, words, language),
+        ]
+    present = more.present
     listed = range(len(shares)) if present is None else [place for place, there in enumerate(present) if there]
-    return [
-        f"{in_language(question.choices[place], language)}: {_share(words, shares[place].tolist())}" for place in listed
+    return [f"{texts[place]}: {_share(words, shares[place].tolist())}" for place in listed]
+
+
+def _possible(question: Question, found: FoundWords, words: dict[str, str], language: str) -> list[str]:
+    """Say which words of a dictionary cannot be told apart from others, as the survey page does."""
+    if not found.possible:
+        return []
+    told = [
+        words["resultOr"].format(
+            word=in_language(question.choices[word], language),
+            others=", ".join(in_language(question.choices[other], language) for other in rivals),
+        )
+        for word, rivals in found.possible
     ]
+    return [words["resultPossible"].format(pairs="; ".join(told))]
 
 
 def _compared(question: Question, more: More, words: dict[str, str], language: str) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from shuffledp.collection.asked import (
@@ -30,6 +31,15 @@ from shuffledp.collection.laws import stated_crowd, written_law
 from shuffledp.collection.planner import MANY, OFFERED, CollectionPlan, Planned, Request, plan_collection
 from shuffledp.collection.promise import ONE_SHUFFLER, crowd_of, law_needed_by, needed_dummies
 from shuffledp.collection.task import MOST_DELTA, Draft
+from shuffledp.collection.words import (
+    ANOTHER_WORD,
+    columns_of,
+    dictionary_of,
+    is_dictionary,
+    number_of_words,
+    records_of,
+    words_of_survey,
+)
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.randomizers.categorical import MOST_CELLS
 
@@ -49,31 +59,37 @@ LARGEST_OFFERED = 8.0
 _WAYS = {
     "multiple": "to let people check any of several answers, write options in the place of choices",
     "free_text": "nobody can add dummies to a word that nobody knows, so a word sent by one person alone would show: "
-    "list the answers as choices, or up to 1,000 known words as words",
+    "list the answers as choices, or up to 20,000 known words as words",
     "groups": "groups stand at the top of the survey, as [groups] with Kitchen = 40",
 }
 """Keys that surveys elsewhere use, each with the way in which it is done here."""
 _TIMES = ("opens", "closes", "expires")
 
 
-def draft_of_survey(data: bytes, key: AnalyzerKey, group: SurveyGroup | None = None) -> Draft:
+def draft_of_survey(
+    data: bytes, key: AnalyzerKey, group: SurveyGroup | None = None, folder: Path | None = None
+) -> Draft:
     """Return the draft of a survey.
 
     Parameters
     ----------
     data : bytes
         TOML: title, organizer, contact, privacy_notice, operated_by, opens, closes, expires, and questions (text with
-        choices, optionally with values; with options; with rows and columns; with words; or with low, high and step;
-        optionally explanation, optional = true, order, family); levels (name, epsilon0, planned, promise), or people
-        with optionally promise, for the default levels, and wanted, from which the planner makes them; and optionally
-        introduction, order ("random": questions, or the answers of one, are shown in an order drawn for each person),
-        no_answer (the words of optional questions), delta, admission, at_least, stop_at, retention_days,
-        accept_one_shuffler (true where a level's epsilon0 is above 4), and language for texts given without one.
+        TOML: title, organizer, contact, privacy_notice, operated_by, opens, closes, expires, and questions (text with
+        choices, optionally with values; with options; with rows and columns; with words, listed or the name of a file
+        with one a line; or with low, high and step; optionally explanation, optional = true, order, family); levels
+        (name, epsilon0, planned, promise), or people with optionally promise, for the default levels, and wanted, from
+        which the planner makes them; and optionally introduction, order ("random": questions, or the answers of one,
+        are shown in an order drawn for each person), no_answer (the words of optional questions), another_word (those
+        of a dictionary), delta, admission, at_least, stop_at, retention_days, accept_one_shuffler (true where a
+        level's epsilon0 is above 4), and language for texts given without one.
     key : AnalyzerKey
         The analyzer's new keys; its public ones go into the draft.
     group : SurveyGroup, optional
         One of the survey's groups (`survey_groups`), whose draft is made: its name joins the title, its people are
         planned. A survey with groups has no draft of its own.
+    folder : Path, optional
+        The folder of the survey, in which a file of words is read.
 
     Returns
     -------
@@ -95,7 +111,9 @@ def draft_of_survey(data: bytes, key: AnalyzerKey, group: SurveyGroup | None = N
     if group is not None:
         title = _title_of_group(title, group)
     copied = {name: _taken(fields, name) for name in _COPIED}
-    questions = _questions(fields, language)
+    questions = _questions(fields, language, folder)
+    if group is not None:
+        _refuse_dictionary(questions)
     version, wishes, admission = _version(questions), _wishes(fields), fields.take("admission")
     if group is not None:
         wishes["people"] = group.people
@@ -191,6 +209,7 @@ def request_of_survey(
     promise: float | None = None,
     wanted: float | None = None,
     shufflers: int = 1,
+    folder: Path | None = None,
 ) -> Request:
     """Return a survey's inputs for the planner; no keys, operators or times are needed.
 
@@ -207,6 +226,8 @@ def request_of_survey(
         Half-width in percentage points, or per cent of a number's range.
     shufflers : int
         Number of shufflers that add dummies.
+    folder : Path, optional
+        As for `draft_of_survey`.
 
     Raises
     ------
@@ -216,11 +237,12 @@ def request_of_survey(
     fields = Fields(_DEFAULTS | _toml(data), "the survey")
     language = fields.line("language") if fields.has("language") else "en"
     groups = survey_groups(data)
-    questions = _questions(fields, language)
+    questions = _questions(fields, language, folder)
     levels = [_level(entry, language) for entry in fields.list_of("levels", 1, 8)] if fields.has("levels") else []
     given = {"people": people, "promise": promise, "wanted": wanted}
     wishes = _wishes(fields) | {name: value for name, value in given.items() if value is not None}
     if groups:
+        _refuse_dictionary(questions)
         wishes.setdefault("people", min(group.people for group in groups))
     if levels:
         wishes.setdefault("people", sum(level["planned"] for level in levels))
@@ -274,13 +296,14 @@ def _request(
     planned = tuple(
         Planned(
             _first(question["text"]),
-            Family("one-bit", 2) if question["kind"] == "number" else Family(question["family"], _records(question)),
+            Family("one-bit", 2) if question["kind"] == "number" else Family(question["family"], records_of(question)),
             float(question.get("low", 0.0)),
             float(question.get("high", 1.0)),
             question["kind"] == "several",
+            number_of_words(question),
         )
         for question in questions
-        for _ in question.get("options", ("",))
+        for _ in range(columns_of(question))
     )
     promise = wishes.get("promise", 1.0 if len(planned) <= MANY else 2.0)
     wanted = wishes["wanted"] / 100.0 if "wanted" in wishes else None
@@ -366,9 +389,9 @@ def _with_dummies(document: dict[str, Any], accept_one_shuffler: bool) -> Draft:
     """Return the draft with what follows from the promises: draws, dummies, crowds."""
     for level in document["levels"]:
         epsilon0 = Fields(level, "the survey, levels").number("epsilon0", 1e-3, 30.0)
-        level["draw"] = [str(Family(q["family"], _records(q)).threshold(epsilon0)) for q in document["questions"]]
+        level["draw"] = [str(Family(q["family"], records_of(q)).threshold(epsilon0)) for q in document["questions"]]
     if document["version"] > 1:  # none yet, one centre a column
-        width = sum(len(question.get("options", ("",))) for question in document["questions"])
+        width = sum(map(columns_of, document["questions"]))
         document["dummies"] = {"law": "ball", "radius": [str(WHOLE)], "centre": [0] * width}
     plain = Draft.parse(_bytes(document))  # every rule but the accountant's
     check_budgets(plain, accept_one_shuffler=accept_one_shuffler)
@@ -395,14 +418,28 @@ _KINDS = {
 """Keys of each kind of question, by which its kind is recognised."""
 
 
-def _questions(fields: Fields, language: str) -> list[dict[str, Any]]:
-    """Read all questions; optional ones get the words for "no answer"."""
+def _refuse_dictionary(questions: list[dict[str, Any]]) -> None:
+    """Refuse a dictionary in a survey with groups, whose answers are compared word by word."""
+    for question in questions:
+        if question["kind"] == "dictionary":
+            raise InvalidInput(
+                f"the survey, question {shown(_first(question['text']))}: in a survey with groups a list has at most "
+                f"{MOST_CHOICES:,} words, for groups are compared word by word; ask each group in a survey of its own"
+            )
+
+
+def _questions(fields: Fields, language: str, folder: Path | None) -> list[dict[str, Any]]:
+    """Read all questions; optional ones get the words for "no answer", dictionaries those for "another word"."""
     words = _texts(fields.take("no_answer"), language) if fields.has("no_answer") else NO_ANSWER
-    return [_question(entry, language, words) for entry in fields.list_of("questions", 1, 32)]
+    another = _texts(fields.take("another_word"), language) if fields.has("another_word") else ANOTHER_WORD
+    return [_question(entry, language, words, another, folder) for entry in fields.list_of("questions", 1, 32)]
 
 
-def _question(entry: object, language: str, no_answer: object) -> dict[str, Any]:
+def _question(entry: object, language: str, no_answer: object, another: object, folder: Path | None) -> dict[str, Any]:
     fields = _fields_of(entry, "question", "text")
+    if isinstance(entry, dict) and isinstance(entry.get("words"), str):
+        read = words_of_survey(entry["words"], fields.what, folder)
+        fields = _fields_of(entry | {"words": read}, "question", "text")
     there = {key for keys in _KINDS.values() for key in keys if fields.peek(key) is not None}
     kind = next((kind for kind, keys in _KINDS.items() if there == set(keys)), None)
     if kind is None:
@@ -415,6 +452,10 @@ def _question(entry: object, language: str, no_answer: object) -> dict[str, Any]
         elif key == "values":
             asked[key] = fields.list_of(key, len(asked["choices"]), len(asked["choices"]))
         else:
+            if kind == "list" and is_dictionary(fields.peek(key)):
+                own = _in_languages(another, asked, fields.what, "another_word", "another word")
+                asked |= dictionary_of(fields.take(key), fields.what, own)
+                continue
             _check_number(fields, key, _MOST[kind])
             asked[key] = [_texts(text, language) for text in fields.list_of(key, 2, _MOST[kind])]
     if fields.has("explanation"):
@@ -440,16 +481,23 @@ def _made_optional(asked: dict[str, Any], no_answer: object, what: str) -> dict[
             f"{what}: a number cannot be optional, for only the sum over all people is seen, and in it silence looks "
             f"like a number; ask for a scale, which errs no more: {_scale_for(asked['low'], asked['high'])}"
         )
+    words = _in_languages(no_answer, asked, what, "no_answer", "no answer")
+    keys = ("more",) if asked["kind"] == "dictionary" else _KINDS[asked["kind"]]
+    return {key: [*asked[key], words] for key in keys if key != "values"} | {"optional": True}
+
+
+def _in_languages(given: object, asked: dict[str, Any], what: str, key: str, said: str) -> dict[str, Any]:
+    """Return words in the languages of a question, refused if they lack one."""
     languages = asked["text"] if isinstance(asked["text"], dict) else {}
-    known = no_answer if isinstance(no_answer, dict) else {}
+    known = given if isinstance(given, dict) else {}
     if lacking := [name for name in languages if name not in known]:
         example = ", ".join(f'{name} = "…"' for name in languages)
+        why = "it is optional" if key == "no_answer" else "it has a dictionary"
         raise InvalidInput(
-            f"{what}: it is optional, and nothing says “no answer” in {', '.join(lacking)}; write no_answer = "
-            f"{{{example}}} above the questions"
+            f"{what}: {why}, and nothing says “{said}” in {', '.join(lacking)}; write {key} = {{{example}}} above the "
+            "questions"
         )
-    words = {name: known[name] for name in languages}
-    return {key: [*asked[key], words] for key in _KINDS[asked["kind"]] if key != "values"} | {"optional": True}
+    return {name: known[name] for name in languages}
 
 
 def _scale_for(low: float, high: float) -> str:
@@ -478,7 +526,6 @@ def _check_number(fields: Fields, key: str, most: int) -> None:
 
 _FEWER = {
     "choices": "put rare ones together as one answer, such as other",
-    "words": "put rare ones together as one word, such as other, or ask for their first letter or their region",
     "options": "ask two questions",
     "rows": "join some of them, or ask two questions",
     "columns": "join some of them, or ask two questions",
@@ -497,7 +544,7 @@ def _family(asked: dict[str, Any], family: str, what: str) -> str:
     """Return the family that a question names or, if it names none, the default of its kind."""
     if asked["kind"] == "number":
         return {"one-bit": "bits:1"}.get(family, family)
-    records = _records(asked)
+    records = records_of(asked)
     plain = "rr" if records == 2 else f"krr:{records}"
     if family in ("hadamard", f"hadamard:{records}") and asked["kind"] == "choice":
         return f"hadamard:{records}"
@@ -531,7 +578,7 @@ def _fitted(questions: list[dict[str, Any]], levels: list[dict[str, Any]], versi
         asked = dict(question)
         if asked["kind"] == "number":
             asked["family"] = "one-bit" if version == 1 else asked["family"] or f"bits:{best_bits(asked, levels)}"
-        size = 1 if asked["kind"] in ("number", "several") else Family(asked["family"], _records(asked)).report_bytes
+        size = 1 if asked["kind"] in ("number", "several") else Family(asked["family"], records_of(asked)).report_bytes
         found.append(
             asked | {"report_bytes": size} | ({"dummies": {"law": "uniform", "count": 0}} if version == 1 else {})
         )
@@ -594,12 +641,6 @@ def _explain(fields: Fields) -> None:
     for key in fields.names():
         if key in _WAYS:
             raise InvalidInput(f"{fields.what}: there is no {key}; {_WAYS[key]}")
-
-
-def _records(question: dict[str, Any]) -> int:
-    if question["kind"] == "table":
-        return len(question["rows"]) * len(question["columns"])
-    return len(question.get("choices") or question.get("words") or (0, 1))
 
 
 def _texts(value: object, language: str) -> object:

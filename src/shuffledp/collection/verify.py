@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.collection.asked import Question, Text
+from shuffledp.collection.asked import MOST_PEOPLE, WORD_CELLS, Question, Text
 from shuffledp.collection.batch import Batch
-from shuffledp.collection.estimates import FALSE_LEVELS, shift_of_levels
+from shuffledp.collection.dictionary import WordsEstimate, words_to_json
+from shuffledp.collection.estimates import FALSE_LEVELS, Tallied, estimate_question, scaled_counts, shift_of_levels
+from shuffledp.collection.kinds import more_of
 from shuffledp.collection.laws import CROWD_SLACK, FLOOR_SLACK, covers
 from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of
 from shuffledp.collection.release import SignedRelease
@@ -53,6 +55,8 @@ def check_kind(question: Question, answer: Answer, what: str) -> None:
             )
         if question.kind == "number":
             return
+        if question.kind == "dictionary":  # `_check_words` computes it anew
+            return
         names = [_first(text) for text in question.choices]
         shares = _listed(answer["estimates"], names, f"{what}, shares")
         known = dict(zip(names, shares.tolist(), strict=True))
@@ -71,6 +75,61 @@ def check_kind(question: Question, answer: Answer, what: str) -> None:
         raise InvalidInput(
             f"the release: {what} has not the answer of a {question.kind}: {shown(str(error))}"
         ) from None
+
+
+def check_words(draft: Draft, place: int, counts: Sequence[int], answer: Answer) -> None:
+    """Check the answer to a question with a dictionary by computing it anew from the cells that it publishes.
+
+    Parameters
+    ----------
+    draft : Draft
+        The draft.
+    place : int
+        Index of the question, from 0.
+    counts : sequence of int
+        Number of people at each level.
+    answer : mapping
+        The answer's object in the release.
+
+    Raises
+    ------
+    InvalidInput
+        If something is missing, or does not follow.
+    """
+    question, what = draft.questions[place], f"question {place + 1}"
+    try:
+        cells = [[_whole(cell) for cell in column] for column in answer["cells"]]
+        if [len(column) for column in cells] != [WORD_CELLS] * question.width:
+            raise InvalidInput(f"the release: {what} must have the counts of {question.width} x {WORD_CELLS:,} cells")
+        kept = [sum(column) - question.dummies.count for column in cells]
+        if not 0 < min(kept) <= max(kept) <= sum(counts):
+            raise InvalidInput(f"the release: {what}, the cells hold more or fewer rows than people and dummies")
+        columns = [
+            Tallied(np.repeat(np.arange(WORD_CELLS), column), tuple(scaled_counts(counts, people)))
+            for column, people in zip(cells, kept, strict=True)
+        ]
+        estimate = estimate_question(draft, place, columns)
+        found = more_of(draft, place, estimate, columns[0].counts).words
+        if found is None or not isinstance(estimate, WordsEstimate):
+            raise InvalidInput(f"the release: {what} has no dictionary")
+        for key, true in words_to_json(question, found).items():
+            _same(f"{what}, {key}", answer[key], true)
+        named = estimate.some(found.named)
+        told = [[each["frequency"], *each["confidence_interval"]] for each in answer["estimates"]]
+        _same(f"{what}, words", [each["category"] for each in answer["estimates"]],
+              [_first(question.choices[word]) for word in found.named])  # fmt: skip
+        known = np.column_stack([named.value, *named.confidence_interval()])
+        for row, true in zip(told, known.tolist(), strict=True):
+            for value, expected in zip(row, true, strict=True):
+                _near(f"{what}, words", value, expected)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise InvalidInput(f"the release: {what} has not the answer of a dictionary: {shown(str(error))}") from None
+
+
+def _whole(cell: object) -> int:
+    if isinstance(cell, bool) or not isinstance(cell, int) or not 0 <= cell <= MOST_PEOPLE:
+        raise ValueError(f"a count of a cell is {shown(cell)}")
+    return cell
 
 
 def _mean(question: Question, shares: FloatArray) -> float:
@@ -248,7 +307,8 @@ def verify(task: PostedTask, release: bytes, batch: Batch | bytes | None = None)
         f"what two machines differ by (at most {FLOOR_SLACK:g} of a floor and {CROWD_SLACK:g} of a crowd)",
     ]
     checks.append(
-        "each question has the answer of its kind: means, differences, margins and weights follow from the shares"
+        "each question has the answer of its kind: means, differences, margins and weights follow from the shares, the "
+        "words of a dictionary from its cells"
     )
     if batch is not None:
         if (batch if isinstance(batch, Batch) else Batch.parse(batch)).manifest.data != manifest.data:
@@ -268,6 +328,8 @@ def _check_answer(signed: SignedRelease, place: int, answer: object) -> None:
     _same(f"{what}, n", answer.get("n"), signed.manifest.n)
     _same(f"{what}, mechanism", answer.get("mechanism"), question.family.name)
     check_kind(question, answer, what)
+    if question.kind == "dictionary":
+        check_words(draft, place, counts, answer)
     guarantee = answer.get("guarantee")
     levels = guarantee.get("levels") if isinstance(guarantee, dict) else None
     chosen = [(level, count) for level, count in zip(draft.levels, counts, strict=True) if count]

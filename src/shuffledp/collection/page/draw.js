@@ -3,7 +3,7 @@
 
 const WHOLE = 1n << 64n;
 const SLACK = 2 ** -40 - 2 ** -45; // a 32nd of 2^-40 is left for the roundings of checkLaw
-const MOST_CHOICES = 1000;
+const MOST_CELLS = 1024; // of a column of a dictionary; a choice has at most 1,000
 const MOST_BITS = 32;
 
 // The family a question names; its answers are 0..records-1 and its reports 0..reports-1. `weight` is the number of
@@ -13,7 +13,7 @@ export function readFamily(name, records) {
   if (name === "one-bit") return { kind: "one-bit", records, reports: 2, weight: 2n, pieces: 1, cells: 2 };
   const bits = Number(/^bits:([1-9][0-9]?)$/.exec(name)?.[1] ?? 0);
   if (bits > 0 && bits <= MOST_BITS) return { kind: "bits", records, reports: bits + 1, weight: BigInt(bits + 1), pieces: bits, cells: 2 };
-  if (!(records >= 2 && records <= MOST_CHOICES)) throw new Error("number of choices");
+  if (!(records >= 2 && records <= MOST_CELLS)) throw new Error("number of choices");
   if (name === (records === 2 ? "rr" : `krr:${records}`))
     return { kind: "krr", records, reports: records, weight: BigInt(records), pieces: 1, cells: records };
   if (name !== `hadamard:${records}`) throw new Error(`family ${name}`);

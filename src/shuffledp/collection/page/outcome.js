@@ -105,6 +105,20 @@ export function result(reader, task, { releases, collection, signed }, invited) 
   );
 }
 
+// Of a dictionary the words that are present, and those that cannot be told apart from others of their cells.
+function dictionary(reader, { choices }, { present, possible, estimates }) {
+  const { say, plain, number } = reader;
+  const named = new Map(choices.map((choice) => [Object.values(choice)[0], choice]));
+  const of = new Map(estimates.map((each) => [each.category, each]));
+  const called = (word) => plain(named.get(word) ?? { en: word });
+  const pairs = possible.map(({ word, not_told_from: others }) => say("resultOr", { word: called(word), others: others.map(called).join(", ") }));
+  return [
+    el("p", {}, say("resultPresent", { count: number(present.length) })),
+    shares(reader, present.map((word) => named.get(word)), present.map((word) => of.get(word))),
+    pairs.length > 0 && el("p", {}, say("resultPossible", { pairs: pairs.join("; ") })),
+  ];
+}
+
 // Shares, or a mean; of a scale both, of a table its margins before the cells, of a list the words that are present.
 function outcomeOf(reader, question, release) {
   const { choices } = question;
@@ -120,6 +134,7 @@ function outcomeOf(reader, question, release) {
     const words = shares(reader, there.map((i) => choices[i]), there.map((i) => release.estimates[i]));
     return [el("p", {}, reader.say("resultPresent", { count: reader.number(there.length) })), words];
   }
+  if (question.kind === "dictionary") return dictionary(reader, question, release);
   const found = shares(reader, choices, release.estimates);
   if (question.kind !== "scale") return found;
   const [low, high] = [question.values[0], question.values[question.values.length - 1]];

@@ -63,12 +63,16 @@ export function numbersOf(task, level) {
 // Whether the number of an honest crowd is worth telling beside the promise.
 export const crowdTells = (crowd, promise) => crowd < CROWD_TELLS * promise;
 
+// The chance that at least one of a word's two reports is its own cell.
+const eitherCell = ([part, whole]) => [whole * whole - (whole - part) * (whole - part), whole * whole];
+
 // {reads, shares}: "answer" and the chances that a report is the true answer, as [numerator, denominator]; where no
 // report can be one, "part" and the chances that a report depends on the answer.
 export function whatIsRead(task, level) {
-  const asked = task.questions.map(({ family }, j) => ({ family, keep: level.draw[j] }));
+  const asked = task.questions.map(({ family, kind }, j) => ({ family, kind, keep: level.draw[j] }));
   const choices = asked.filter(({ family }) => family.kind === "krr");
-  if (choices.length > 0) return { reads: "answer", shares: choices.map(({ family, keep }) => trueShare(family, keep)) };
+  const share = ({ family, kind, keep }) => (kind === "dictionary" ? eitherCell(trueShare(family, keep)) : trueShare(family, keep));
+  if (choices.length > 0) return { reads: "answer", shares: choices.map(share) };
   return { reads: "part", shares: asked.map(({ keep }) => ownShare(keep)) };
 }
 

@@ -1,7 +1,7 @@
 // The bytes of one report: every answer randomized, sealed to the analyzer, and all of it sealed to the shuffler.
 import { join, seal } from "./hpke.js";
 import { draw, pack, piecesOf } from "./draw.js";
-import { label } from "./task.js";
+import { cellsOfWord, label } from "./task.js";
 
 const innerInfo = (task, j) => join(label(task.version, "inner"), task.digest, Uint8Array.of(j));
 const outerInfo = (task) => join(label(task.version, "outer"), task.digest);
@@ -20,8 +20,13 @@ export async function drawReport(task, levelNumber, answers, random) {
   );
 }
 
-// What is reported to each column of a question: of several options, whether each is in the set that the bits name.
+// What is reported to each column of a question: of several options, whether each is in the set that the bits name; of
+// a dictionary the word's two cells.
 export function recordsOf(question, answer) {
+  if (question.kind === "dictionary") {
+    if (!(Number.isInteger(answer) && answer >= 0 && answer < question.choices.length)) throw new Error("no such answer");
+    return cellsOfWord(answer);
+  }
   if (question.kind !== "several") return [answer];
   if (!(Number.isInteger(answer) && answer >= 0 && answer < 2 ** question.width)) throw new Error("no such answer");
   return Array.from({ length: question.width }, (_, i) => Math.floor(answer / 2 ** i) % 2);

@@ -1,8 +1,8 @@
 // The steps of answering, as sections: what is asked, the code, the level, the answer, sending.
 import { casesOf, numbersOf, promised, whatIsRead } from "./promise.js";
-import { button, choiceField, codeField, el, listField, numberField, section, severalField, tableField } from "./view.js";
+import { button, choiceField, codeField, dictionaryField, el, listField, numberField, section, severalField, tableField } from "./view.js";
 
-const FIELDS = { choice: choiceField, scale: choiceField, several: severalField, number: numberField, table: tableField, list: listField };
+const FIELDS = { choice: choiceField, scale: choiceField, several: severalField, number: numberField, table: tableField, list: listField, dictionary: dictionaryField };
 
 // What stands before anything was chosen: "no answer" where a question may be left out. Else of several options none is
 // an answer, and of other questions nothing is.
@@ -62,6 +62,10 @@ function answersOf({ say, text, number }, question) {
   if (question.kind === "number") return el("p", { class: "quiet" }, say("askedRange", { low: number(question.low), high: number(question.high) }));
   if (question.kind === "table") return [question.rows, question.columns].map((texts, part) => listed(texts, question.shown[part]));
   if (question.kind === "several") return [el("p", { class: "quiet" }, say("checkAll")), choices()];
+  if (question.kind === "dictionary") {
+    const words = el("p", {}, question.words.split("\n").join(", "));
+    return [el("details", {}, el("summary", {}, say("askedWords", { count: number(question.choices.length) })), words), listed(question.more, question.more.map((_, i) => i))];
+  }
   if (question.kind !== "list") return choices();
   return el("details", {}, el("summary", {}, say("askedWords", { count: number(question.choices.length) })), choices());
 }

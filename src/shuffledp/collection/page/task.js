@@ -11,6 +11,9 @@ const CODE = 16;
 const MOST_STEPS = 2 ** 31;
 const MOST_OPTIONS = 32;
 const MOST_CELLS = 64;
+const MOST_CHOICES = 1000;
+const MOST_WORDS = 20000; // of a dictionary, which has more words than a list
+const WORD_CELLS = 1024;
 const MOST_COLUMNS = 64;
 const MOST_ANSWERS = 64; // of a question with normal dummies
 const MOST_WEIGHTS = 1025;
@@ -18,7 +21,7 @@ const DRAFT =
   "version suite title organizer contact privacy_notice operated_by questions levels delta admission at_least " +
   "opens closes expires stop_at analyzer_key analyzer_identity retention_days";
 const KEYS = { draft1: DRAFT, draft2: `${DRAFT} dummies introduction order`, level: "name epsilon0 draw planned promise crowd" };
-const ANSWERS = { choice: "choices", number: "low high step", scale: "choices values", several: "options", table: "rows columns", list: "words" };
+const ANSWERS = { choice: "choices", number: "low high step", scale: "choices values", several: "options", table: "rows columns", list: "words", dictionary: "words more" };
 const UNORDERED = ["choice", "several", "table"]; // kinds whose answers may be shown in a random order
 
 // The label by which bytes of one use and version are signed, sealed or hashed.
@@ -55,7 +58,7 @@ function familyOf({ kind, family, low, high, step }, choices, version) {
   if (kind !== "number") {
     need(version === 1 || !family.startsWith("hadamard"), "family");
     need(!family.startsWith("bits") && family !== "one-bit", "family");
-    return readFamily(family, kind === "several" ? 2 : choices.length);
+    return readFamily(family, { several: 2, dictionary: WORD_CELLS }[kind] ?? choices.length);
   }
   need(version === 1 ? family === "one-bit" : family.startsWith("bits:"), "family");
   const steps = Math.round((high - low) / step);
@@ -66,21 +69,34 @@ function familyOf({ kind, family, low, high, step }, choices, version) {
 const crossed = (rows, columns) =>
   rows.flatMap((row) => columns.map((column) => Object.fromEntries(Object.keys(row).map((name) => [name, `${row[name]} / ${column[name]}`]))));
 
-// A question, and how many columns its reports fill: one an option, else one.
-function readQuestion(question, version) {
+// The answers of a dictionary: its words, the same in every language, "another word" and, where it may be left out, "no answer".
+function wordsOf({ words, more, optional = false }, languages) {
+  const listed = words.split("\n");
+  need(listed.length > MOST_CHOICES && listed.length <= MOST_WORDS && more.length === 1 + Number(optional), "words");
+  need(listed.every((word) => word !== "" && word === word.normalize("NFC").trim()) && new Set(listed).size === listed.length, "words");
+  return [...listed.map((word) => Object.fromEntries(languages.map((name) => [name, word]))), ...more];
+}
+
+// The cells in which a word is reported, one in each of its two columns, as cells_of_word of collection/asked.py has it.
+export const cellsOfWord = (index) => [index % WORD_CELLS, (index + Math.floor(index / WORD_CELLS)) % WORD_CELLS];
+
+// A question, and how many columns its reports fill: one an option, two of a dictionary, else one.
+function readQuestion(question, version, languages) {
   const { kind } = question;
   need(kind in ANSWERS && (version > 1 || kind === "choice" || kind === "number"), "kind");
   onlyKeys(question, `text kind ${ANSWERS[kind]} family report_bytes ${version === 1 ? "dummies" : "optional explanation order"}`);
   const { optional = false } = question; // the last answer then says "no answer"
   need(typeof optional === "boolean" && !(optional && kind === "number"), "optional");
   need(question.order === undefined || (question.order === "random" && UNORDERED.includes(kind)), "order");
-  const choices = kind === "table" ? crossed(question.rows, question.columns) : (question.words ?? question.options ?? question.choices ?? []);
+  const listed = kind === "dictionary" ? wordsOf(question, languages) : (question.words ?? question.options ?? question.choices ?? []);
+  const choices = kind === "table" ? crossed(question.rows, question.columns) : listed;
+  need(kind === "dictionary" || choices.length <= MOST_CHOICES, "number of choices");
   if (kind === "table") need(question.rows.length > 1 && question.columns.length > 1 && choices.length <= MOST_CELLS, "table");
   if (kind === "several") need(choices.length > 1 && choices.length <= MOST_OPTIONS, "options");
   if (kind === "scale") need(question.values.length === choices.length - Number(optional) && question.values.every(Number.isFinite), "values");
   const family = familyOf(question, choices, version);
   need(question.report_bytes === reportBytes(family), "report_bytes");
-  return { ...question, choices, optional, family, width: kind === "several" ? choices.length : 1 };
+  return { ...question, choices, optional, family, width: { several: choices.length, dictionary: 2 }[kind] ?? 1 };
 }
 
 // Refuses normal dummies whose weights are not positive and falling up to the largest centre, or that serve no choice.
@@ -132,7 +148,7 @@ function readDraft(bytes) {
   need([draft.opens, draft.closes, draft.expires].every(isTime), "times");
   need(isCount(draft.questions.length, 32) && isCount(draft.levels.length, 8), "length");
   need(/^https?:\/\/[^\s"'<>\\]+$/.test(draft.privacy_notice), "privacy_notice"); // it becomes a link
-  const questions = draft.questions.map((question) => readQuestion(question, draft.version));
+  const questions = draft.questions.map((question) => readQuestion(question, draft.version, Object.keys(draft.title)));
   const columns = readColumns(draft, questions);
   const analyzerKey = fromBase64url(draft.analyzer_key);
   need(analyzerKey.length === 32 && !opensToAnybody(analyzerKey), "analyzer_key");

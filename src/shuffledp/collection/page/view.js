@@ -156,6 +156,35 @@ export function listField(reader, question, j, chosen, onchange) {
   );
 }
 
+const normal = (word) => word.normalize("NFC").trim().replace(/\s+/g, " ").toLowerCase();
+
+// A field for one of very many words, which suggests those that begin like what is typed; a button for each answer that
+// is no word. Nothing that is typed leaves the page.
+export function dictionaryField(reader, question, j, chosen, onchange) {
+  const { text, plain, say } = reader;
+  const words = question.choices.map(plain);
+  const places = new Map(words.map((word, i) => [normal(word), i]));
+  const hints = { list: `q${j}-words`, autocomplete: "off", autocapitalize: "none", spellcheck: "false", "aria-describedby": `q${j}-error` };
+  const typed = el("input", { type: "text", id: `q${j}-word`, ...hints });
+  if (chosen !== null) typed.value = words[chosen];
+  typed.addEventListener("input", () => onchange(places.get(normal(typed.value)) ?? null));
+  const others = question.more.map((other, i) => {
+    const place = words.length - question.more.length + i;
+    return button(text(other), () => ((typed.value = words[place]), onchange(place)), "secondary");
+  });
+  return el(
+    "fieldset",
+    { class: "question", id: `q${j}` },
+    el("legend", {}, text(question.text)),
+    explained(reader, question),
+    el("p", { class: "quiet" }, say("dictionaryHow", { words: plain(question.more[0]) })),
+    el("p", { class: "field" }, el("label", { for: `q${j}-word` }, say("word")), typed),
+    el("datalist", { id: `q${j}-words` }, words.map((word) => el("option", { value: word }))),
+    others,
+    el("p", { class: "error", id: `q${j}-error`, hidden: true }, say("missingWord")),
+  );
+}
+
 export const valueOf = (question, answer) => Number((question.low + answer * question.step).toPrecision(15));
 
 // The answer whose number was typed: a whole count of steps from the low end; null if there is none.

@@ -1,0 +1,96 @@
+"""The words of a survey's question: written in the survey, or one a line in a file beside it."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+from shuffledp.collection.asked import MOST_CHOICES, WORD_CELLS, check_dictionary
+from shuffledp.errors import InvalidInput, shown
+from shuffledp.whole_files import read_bytes
+
+ANOTHER_WORD = {"en": "another word", "de": "ein anderes Wort", "fr": "un autre mot"}
+"""Default words of the answer of a dictionary for people whose word is not in it, by language."""
+LONGEST_WORDS = 1 << 20
+
+
+def words_of_survey(given: str, what: str, folder: Path | None) -> list[str]:
+    """Return the words of a question that names a file with one word a line.
+
+    Parameters
+    ----------
+    given : str
+        Name of the file.
+    what : str
+        The question, for messages.
+    folder : Path or None
+        The folder of the survey.
+
+    Raises
+    ------
+    InvalidInput
+        If the file cannot be read, is no UTF-8, or has an empty line between words.
+    """
+    if folder is None:
+        raise InvalidInput(f"{what}: words names the file {shown(given)}; only a survey in a file can name another one")
+    data = read_bytes(folder / given, "the words", LONGEST_WORDS)
+    try:
+        lines = data.decode("utf-8-sig").rstrip("\r\n").split("\n")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{what}: the words in {given} are not UTF-8; save the file as UTF-8") from None
+    words = [line.strip() for line in lines]
+    if "" in words:
+        raise InvalidInput(f"{what}: line {words.index('') + 1:,} of {given} is empty; write one word a line")
+    return words
+
+
+def is_dictionary(given: object) -> bool:
+    """Return whether so many words are asked as a dictionary, in two columns of cells, and not as a list."""
+    return isinstance(given, list) and len(given) > MOST_CHOICES  # pyright: ignore[reportUnknownArgumentType]
+
+
+def dictionary_of(words: list[Any], what: str, another: object) -> dict[str, Any]:
+    """Return the keys of a dictionary in a draft.
+
+    Parameters
+    ----------
+    words : list
+        The words, each a text that is the same in every language.
+    what : str
+        The question, for messages.
+    another : object
+        Words by language for people whose word is not in it.
+
+    Raises
+    ------
+    InvalidInput
+        As for `asked.check_dictionary`.
+    """
+    for place, word in enumerate(words, start=1):
+        if not isinstance(word, str):
+            raise InvalidInput(
+                f"{what}, word {place:,}: of more than {MOST_CHOICES:,} words each is one text, the same in every "
+                f"language; got {shown(word)}"
+            )
+    normal = [unicodedata.normalize("NFC", word).strip() for word in words]
+    return {"kind": "dictionary", "words": "\n".join(check_dictionary(normal, what)), "more": [another]}
+
+
+def columns_of(question: dict[str, Any]) -> int:
+    """Return the number of columns of a survey's question: one an option, two of a dictionary, else one."""
+    return 2 if question["kind"] == "dictionary" else len(question.get("options", ("",)))
+
+
+def number_of_words(question: dict[str, Any]) -> int:
+    """Return the number of answers of a dictionary; 0 of other kinds."""
+    return question["words"].count("\n") + 1 + len(question["more"]) if question["kind"] == "dictionary" else 0
+
+
+def records_of(question: dict[str, Any]) -> int:
+    """Return the number of records of each column of a survey's question."""
+    if question["kind"] == "dictionary":
+        return WORD_CELLS
+    if question["kind"] == "table":
+        return len(question["rows"]) * len(question["columns"])
+    return len(question.get("choices") or question.get("words") or (0, 1))
