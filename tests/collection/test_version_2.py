@@ -337,7 +337,7 @@ text = "Which?"
 REFUSED = [
     (f"options = {[str(j) for j in range(33)]}", "options must be at most 32; got 33"),
     (f"rows = {[str(j) for j in range(9)]}\ncolumns = {[str(j) for j in range(8)]}", "a table has at most 64 cells"),
-    (
+    (f"words = {[str(j) for j in range(20_001)]}", "words must be at most 20,000, and of a dictionary more than 1,000"),
         f"words = {[str(j) for j in range(20_001)]}",
         "words must be at most 20,000, and of a dictionary more than 1,000; got 20,001",
     ),
