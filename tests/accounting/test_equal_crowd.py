@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import laplace, norm
 
-from shuffledp import Budgets, Gaussian, Interval, Laplace, OutOfRegime, RandomizedResponse, Setting, bounds
+from shuffledp import Budgets, Gaussian, Interval, Laplace, OutOfRegime, RandomizedResponse, Setting, bounds, certify
 from shuffledp.accounting.theorems import reports_exact
 from shuffledp.accounting.theorems.equal_crowd import EqualCrowdWitness, gaussian_pair, laplace_pair
-from shuffledp.randomizers.base import AnyLaw
+from shuffledp.randomizers.base import AnyLaw, PairBlanket
 
 EPSILONS = (0.0, 0.1, 0.4)
 ROUNDING = 1e-10
@@ -160,3 +160,13 @@ def test_an_end_asked_for_alone_is_that_of_both():
     for epsilon in (0.0, 0.05, 0.2, 0.9999, 1.5):
         assert apart.delta_above(epsilon) == whole.delta(epsilon).upper
         assert apart.delta_below(epsilon) == pytest.approx(whole.delta(epsilon).lower, rel=1e-12)
+
+
+def test_a_ratio_that_is_the_same_everywhere_has_no_spread():
+    """Budgets of 700 once ended in a division by zero: the power of a variance near 0 was 0."""
+    law = PairBlanket(1.0, np.array([1.0]), np.array([1.0]), np.array([1.0]), np.array([0.0]))
+    assert reports_exact.forward_is_larger(((law,), np.array([100.0])), 0.5)
+    assert (
+        certify(Setting(Budgets.of([700.0] * 30), RandomizedResponse(2), "reports", "replace-one"), 1e-6).epsilon.lower
+        > 0
+    )

@@ -116,7 +116,7 @@ MISUSES: dict[str, tuple[dict[str, Any], str]] = {
     "sum of noise": ({"mechanism": "laplace", "seen": "sum"}, "`seen = 'sum'` is not certified for laplace noise"),
     "weights": ({"weights": "people"}, "weights must be one of population, precision; got 'people'"),
     "other": ({"other": "x"}, "`other` maps unlisted categories, and a mean has none"),
-    "missing": ({"missing_as": 101}, "`missing_as` must be a number of the range [0.0, 100.0]; got 101"),
+    "missing": ({"missing_as": 101}, "`missing_as` must be a number of the range [0.0, 100.0] or no-answer; got 101"),
     "random": (
         {"random": np.random.default_rng(1)},
         "random must come from secure_random() or",

@@ -264,7 +264,7 @@ def test_what_people_read(run, people):
         ((*BY_ROW, "--model-out", "m.npy"), "--model-out must end in .npz"),
         (
             (*DIGITS, "--features", "faces"),
-            "--features must be one of edges, coarse-edges, scattering, strokes, cosine, pixels for pictures",
+            "--features of pictures must be one of edges, coarse-edges, scattering, strokes, cosine, pixels; got",
         ),
         ((*DIGITS, "--label", "x"), "--label belongs to tables"),
         ((*DIGITS, "--epsilon0", "budget"), "--epsilon0 must be a number for pictures"),

@@ -110,7 +110,7 @@ def test_estimates(people, tmp_path, options, message):
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ((*PLAN, "--target-epsilon", "1", "--levels", "0"), "--levels must be from 1 to 64; got 0"),
+        ((*PLAN, "--target-epsilon", "1", "--levels", "0"), "--levels must be a whole number from 1 to 64; got 0"),
         (
             (*PLAN, "--target-epsilon", "1", "--drop-below", "5"),
             "--drop-below must be at most the largest budget, 1, or nobody would take part; got 5",

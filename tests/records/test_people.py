@@ -154,7 +154,9 @@ def test_missing_numbers_count_as_a_number_of_the_range():
     options = {"value": "hours", "budgets": 700.0, "seen": "reports", "delta": 1e-3}
     found = sdp.release(sdp.Mean(0, 40), data, missing_as=40, mechanism="laplace", **options)
     assert found.estimate == pytest.approx(30.0, abs=0.1)
-    with pytest.raises(InvalidInput, match=r"^`missing_as` must be a number of the range \[0.0, 40.0\]; got 41$"):
+    with pytest.raises(
+        InvalidInput, match=r"^`missing_as` must be a number of the range \[0.0, 40.0\] or no-answer; got 41$"
+    ):
         sdp.release(sdp.Mean(0, 40), data, missing_as=41, **options)
     with pytest.raises(InvalidInput, match=r"^the value in row 2 is missing; say with `missing_as`"):
         sdp.release(sdp.Mean(0, 40), data, **options)

@@ -51,7 +51,7 @@ def job_of(question, table, mechanism=None, seen="reports", delta0=0.0):
     counted = count_people(open_source(table), who, None, "refuse", sdp.secure_random())
     mechanism = mechanism or question.mechanisms[0]
     _, task = certified(question, counted, mechanism, seen, 1e-6, "population", any_delta=False)
-    columns = {1: ("vote",) if question.reads == "texts" else ("hours",), 2: ("hours", "more")}[question.columns]
+    columns = {1: ("vote",) if question.reads == "texts" else ("hours",), 2: ("hours", "more")}[question.column_count]
     recode = question.settled(sdp.Ask(question, "x").recode)
     return Job((Part(question, columns, recode, task, counted),))
 

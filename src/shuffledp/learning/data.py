@@ -169,7 +169,7 @@ def _pictures(asked: Asked, folder: Path, random: Randomness) -> Records:
         raise InvalidInput(f"{folder}: training and test pictures differ in size; check the files")
     kind = asked.features or "edges"
     side = math.isqrt(train.images.shape[1])
-    if choice(kind, "--features", PICTURES) != "pixels" and side * side != train.images.shape[1]:
+    if choice(kind, "--features of pictures", PICTURES) != "pixels" and side * side != train.images.shape[1]:
         raise InvalidInput(f"--features {kind} needs square pictures; these have {train.images.shape[1]} points")
     classes = int(max(train.labels.max(), test.labels.max())) + 1
     return Records(

@@ -192,8 +192,9 @@ def enter_run(
             spending_of(counted, delta),
             json.dumps(list(new.items())),
         )
-        kept = {} if turn is None else {"training": run, "rounds": these}
-        return Draft(title, task, words, cost, **kept)
+        if turn is None:
+            return Draft(title, task, words, cost)
+        return Draft(title, task, words, cost, training=run, rounds=these)
 
     # what was sent before counts among the rounds that are asked for
     admit(entering, draft, len(plan.ahead), done=sum(plan.accountant.spent.values()), turn=turn, ready=ready)

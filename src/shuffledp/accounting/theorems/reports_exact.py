@@ -26,7 +26,7 @@ from shuffledp.accounting.profiles.knots import MOST_KNOTS
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile
 from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.floats import TINY, Upper
+from shuffledp.numerics.floats import Upper
 from shuffledp.numerics.interval import FloatArray, Interval
 from shuffledp.randomizers.base import PairBlanket
 from shuffledp.setting import Kind, Setting
@@ -40,6 +40,10 @@ class OneRecordProfile(OneBudgetProfile):
 
 Crowd = tuple[tuple[PairBlanket, ...], FloatArray]
 """The forward pairs of a crowd's laws, one for each level, and how many reports each level has."""
+
+
+_NO_SPREAD = 1e-180
+"""Least variance of a sum that is told from 0; its power 3/2 is a double above 0."""
 
 
 def forward_is_larger(crowd: Crowd, epsilon: float) -> bool:
@@ -60,8 +64,9 @@ def forward_is_larger(crowd: Crowd, epsilon: float) -> bool:
             step = np.clip(own - grow * other, -1e100, 1e100)
             mean = float(pair.masses @ step)
             sums += count * np.array([mean, pair.masses @ (step - mean) ** 2, pair.masses @ (step - mean) ** 3])
-        z = -float(sums[0]) / math.sqrt(max(float(sums[1]), TINY))
-        tails.append(-0.5 * z * z + float(sums[2]) / max(float(sums[1]), TINY) ** 1.5 * z**3 / 6.0)
+        variance = max(float(sums[1]), _NO_SPREAD)
+        z = -float(sums[0]) / math.sqrt(variance)
+        tails.append(-0.5 * z * z + float(sums[2]) / variance**1.5 * (z * z * z) / 6.0)
     return not tails[1] > tails[0]
 
 
