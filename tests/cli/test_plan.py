@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+import warnings
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -227,3 +228,11 @@ def test_dummies_need_a_shuffler_who_adds_them(run):
     assert "shuffledp mean" not in said
     assert "Next, where devices report: " in said
     assert "adds the dummies and mixes the batch." in said
+
+
+def test_a_plan_with_dummies_over_rounds_warns_of_nothing(run):
+    """Thresholds far from the tilt that they share printed "RuntimeWarning: overflow encountered in multiply"."""
+    words = ("--epsilon0", 3, "--n", 10_000, "--question", "mean", "--low", 0, "--high", 10, "--target-epsilon", 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "over all 12 rounds" in run("plan", *words, "--delta", "1e-6", "--rounds", 12, "--dummies", 100).out

@@ -537,12 +537,13 @@ class _Groups:
             missing = math.exp(-2.0 * variance * math.sin(0.5 * z.imag[-1]) ** 2) / abs(kernel[-1])
         slack = doubt + doubt_phase + missing + 1e-14 * np.abs(value)
         scale = np.exp(np.minimum(log_scale, 700.0)) * (1 + 16 * EPS * np.abs(log_scale))
-        upper = (value + slack) * scale + _TINY
+        with np.errstate(over="ignore"):  # far from the tilt a bound says nothing: infinite above, or below 0
+            upper = (value + slack) * scale + _TINY
+            lower = (value - slack) * scale * (1 - 1e-13)
         alias = math.exp(-theta * period) / -math.expm1(-theta * period) + _far_alias(
             np.where(x < period, np.inf, offset), period, tilts, real.real + doubt_real
         )
-        lower = (value - slack) * scale * (1 - 1e-13) - alias - _TINY
-        return lower, np.maximum(upper, 0.0)
+        return lower - alias - _TINY, np.maximum(upper, 0.0)
 
     def _tilt(self, anchor: float) -> float:
         """Return a tilt theta > 0 whose tilted mean is near ``anchor``.
