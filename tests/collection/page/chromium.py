@@ -10,6 +10,18 @@ from shuffledp.cli.demo.clients import chromium_path
 HERE = Path(__file__).parent
 NODE = shutil.which("node") or ""
 CHROMIUM = chromium_path() or ""
+UNTIL = """
+(async () => {
+  const until = async (find) => {
+    for (;;) {
+      const found = find();
+      if (found) return found;
+      await new Promise((go) => setTimeout(go, 10));
+    }
+  };
+  const at = (selector) => document.querySelector(selector);
+"""
+"""Beginning of a script in a page: `until` waits for something, `at` finds an element. The script ends with })()."""
 
 
 def no_node() -> str:

@@ -11,6 +11,14 @@ from typing import Any
 from shuffledp.collection.survey_page import modules
 from tests.collection.page.chromium import NODE
 
+REFUSED = """
+import { readTask } from "./task.js";
+const found = [];
+for (const [posted, id] of given) found.push(await refusal(() => readTask(bytes(posted), id)));
+give(found);
+"""
+"""Script that gives, for each of the given tasks as (bytes, id), the reason why the page refuses it."""
+
 
 def lay_out(folder: Path) -> Path:
     """Write the modules into a folder from which node imports them."""

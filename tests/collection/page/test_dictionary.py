@@ -15,8 +15,8 @@ from shuffledp.collection.fields import to_base64
 from shuffledp.collection.promise import in_100, what_is_read
 from shuffledp.collection.sealing import sign
 from shuffledp.collection.task import PostedTask, label
-from tests.collection.page.chromium import CHROMIUM, NODE
-from tests.collection.page.nodejs import lay_out, run
+from tests.collection.page.chromium import CHROMIUM, NODE, UNTIL
+from tests.collection.page.nodejs import REFUSED, lay_out, run
 from tests.collection.page.server import Server
 from tests.collection.tasks import IDENTITY, choice, dictionary, posted_second
 
@@ -40,22 +40,9 @@ give({
   after,
 });
 """
-REFUSED = """
-import { readTask } from "./task.js";
-const found = [];
-for (const [posted, id] of given) found.push(await refusal(() => readTask(bytes(posted), id)));
-give(found);
-"""
-TYPED = """
-(async () => {
-  const until = async (find) => {
-    for (;;) {
-      const found = find();
-      if (found) return found;
-      await new Promise((go) => setTimeout(go, 10));
-    }
-  };
-  const at = (selector) => document.querySelector(selector);
+TYPED = (
+    UNTIL
+    + """
   await until(() => at("#answer")); // there is one level
   const type = (words) => {
     at("#q0-word").value = words;
@@ -72,6 +59,7 @@ TYPED = """
   return [refused, other, listed, at("#sent").dataset.state];
 })()
 """
+)
 
 
 @lru_cache(maxsize=1)

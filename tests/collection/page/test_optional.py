@@ -10,7 +10,7 @@ from shuffledp.cli.demo.clients import Chromium
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.sealing import sign
 from shuffledp.collection.task import label
-from tests.collection.page.chromium import CHROMIUM, NODE
+from tests.collection.page.chromium import CHROMIUM, NODE, UNTIL
 from tests.collection.page.nodejs import lay_out, run
 from tests.collection.page.server import Server
 from tests.collection.tasks import IDENTITY, bits, choice, posted_second, scale, several, table, words
@@ -35,16 +35,9 @@ for (const [posted, id] of given) {
 }
 give(found);
 """
-LEFT_OUT = """
-(async () => {
-  const until = async (find) => {
-    for (;;) {
-      const found = find();
-      if (found) return found;
-      await new Promise((go) => setTimeout(go, 10));
-    }
-  };
-  const at = (selector) => document.querySelector(selector);
+LEFT_OUT = (
+    UNTIL
+    + """
   await until(() => at("#answer"));
   const told = at("#q0").textContent;
   at('#q2 input[value="0"]').click(); // an option: "no answer" goes
@@ -59,6 +52,7 @@ LEFT_OUT = """
   return [told, one, none, at("#sent").dataset.state];
 })()
 """
+)
 
 
 @pytest.mark.skipif(not NODE, reason="node is not installed")

@@ -13,7 +13,8 @@ from shuffledp.cli.demo.clients import Chromium
 from shuffledp.collection.fields import to_base64
 from shuffledp.collection.sealing import Opener, sign
 from shuffledp.collection.task import PostedTask, label
-from tests.collection.page.chromium import CHROMIUM
+from tests.collection.page.chromium import CHROMIUM, UNTIL
+from tests.collection.page.nodejs import REFUSED
 from tests.collection.page.server import Server
 from tests.collection.tasks import (
     IDENTITY,
@@ -49,22 +50,9 @@ for (let i = 0; i < given.times; i++) {
 }
 give(found);
 """
-REFUSED = """
-import { readTask } from "./task.js";
-const found = [];
-for (const [posted, id] of given) found.push(await refusal(() => readTask(bytes(posted), id)));
-give(found);
-"""
-ANSWERED = """
-(async () => {
-  const until = async (find) => {
-    for (;;) {
-      const found = find();
-      if (found) return found;
-      await new Promise((go) => setTimeout(go, 10));
-    }
-  };
-  const at = (selector) => document.querySelector(selector);
+ANSWERED = (
+    UNTIL
+    + """
   const texts = (selector) => [...document.querySelectorAll(selector)].map((one) => one.textContent);
   await until(() => at("#answer"));
   const orders = () => [
@@ -100,6 +88,7 @@ ANSWERED = """
   return [first, again, focused, at("#sent").dataset.state, keys, { ...sessionStorage }];
 })()
 """
+)
 
 
 def test_orders_are_drawn_uniformly_and_no_answer_stays_last(node: Callable[..., Any]):
