@@ -43,7 +43,7 @@ def test_one_table_everywhere(run, tmp_path):
     assert table["projected"][:4].sum() == pytest.approx(1.0)
     assert table["projected"][4] == pytest.approx(table["projected"][:2].sum())
     page = (tmp_path / "t.html").read_text(encoding="utf-8")
-    assert "How often does each pair of values of side, vote occur?" in page
+    assert "How often does each pair of values of the columns side, vote occur?" in page
     assert "south / all" in page
     assert "for independence" in page
 
@@ -69,7 +69,7 @@ def test_a_test_of_one_group_bears_its_name(run):
 def test_in_one_release_with_others(run, tmp_path):
     ask = ("--ask", "crosstab side,vote north,south yes,no", "--ask", "frequency vote yes,no")
     out = run("release", "p.csv", *ask, *ASK, "--report", "r.html").out
-    assert "How often does each pair of values of side, vote occur?" in out
+    assert "How often does each pair of values of the columns side, vote occur?" in out
     found = run("release", "p.csv", *ask, *ASK, "--json").json["releases"]
     assert [each["column"] for each in found] == ["side, vote", "vote"]
     (tmp_path / "q.toml").write_text(

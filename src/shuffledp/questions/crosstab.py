@@ -329,7 +329,7 @@ class Crosstab(Question):
     words = (("rows", "columns"), ())
     shape: ClassVar[Shape] = Shape(
         "Two-way table",
-        "How often does each pair of values of {0} occur?",
+        "How often does each pair of values of the columns {0} occur?",
         "share",
         "share",
         label="cell",

@@ -120,11 +120,11 @@ function boundsOf(shape, ratios) {
   }));
 }
 
-// A law without what is hardly possible at either end.
+// A law without what is hardly possible at either end; one loss stays, even if an infinite one is nearly certain.
 function likely({ start, chances, ...rest }) {
   let [low, top, below, above] = [0, chances.length, 0, 0];
-  while (below + chances[low] < LEAST) below += chances[low++];
-  while (above + chances[top - 1] < LEAST) above += chances[--top];
+  while (low < chances.length - 1 && below + chances[low] < LEAST) below += chances[low++];
+  while (top > low + 1 && above + chances[top - 1] < LEAST) above += chances[--top];
   return { start: start + low, chances: chances.slice(low, top), ...rest };
 }
 

@@ -194,9 +194,9 @@ class _Losses:
 
 
 def _likely(start: int, chances: FloatArray) -> tuple[int, FloatArray]:
-    """Leave out what is hardly possible at either end."""
-    low = int(np.searchsorted(np.cumsum(chances), _LEAST))
-    top = chances.size - int(np.searchsorted(np.cumsum(chances[::-1]), _LEAST))
+    """Leave out what is hardly possible at either end; one loss stays, even if an infinite one is nearly certain."""
+    low = min(int(np.searchsorted(np.cumsum(chances), _LEAST)), chances.size - 1)
+    top = max(chances.size - int(np.searchsorted(np.cumsum(chances[::-1]), _LEAST)), low + 1)
     return start + low, chances[low:top]
 
 

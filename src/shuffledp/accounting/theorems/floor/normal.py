@@ -380,5 +380,5 @@ class NormalFloor(PrivacyProfile):
             return True
         rough = self._in_doubles(epsilon)
         if not rough.lower <= delta < rough.upper:
-            return rough.upper <= delta
+            return bool(rough.upper <= delta)
         return self.delta_rational(epsilon) <= Fraction(delta)
