@@ -75,7 +75,7 @@ def number(value: object, what: str, low: float, high: float, *, below: bool = F
     """
     try:
         found = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = math.nan
     if not (low <= found <= high) or (below and found == high):
         allowed = f"from {low:g} to {'below ' if below else ''}{high:g}"
@@ -126,7 +126,7 @@ def real_range(low: object, high: object) -> tuple[float, float]:
     """
     try:
         ends = float(low), float(high)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(f"the range needs two numbers; got {shown(low)} and {shown(high)}") from None
     if not (all(map(math.isfinite, ends)) and ends[0] < ends[1] and math.isfinite(ends[1] - ends[0])):
         raise InvalidInput(
@@ -163,7 +163,7 @@ def numbers_within(values: ArrayLike, what: str, rule: str, top: float, *, close
 
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(f"{what} must be {rule}; got {shown(values)}") from None
     valid = (array >= 0.0) & ((array <= top) if closed else (array < top))
     if not valid.all():
@@ -211,7 +211,7 @@ def check_delta(delta: float) -> float:
     """Return delta as a float in (0, 1), or raise InvalidInput."""
     try:
         value = float(delta)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(f"delta must be a number in (0, 1); got {shown(delta)}") from None
     if not 0.0 < value < 1.0:
         raise InvalidInput(f"delta must be in (0, 1); got {delta}; a common choice is 1e-6, far below 1/n")
@@ -222,7 +222,7 @@ def check_epsilon(epsilon: float) -> float:
     """Return epsilon (nats) as a float in [0, inf], or raise InvalidInput if it is negative or no number."""
     try:
         value = float(epsilon)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(f"epsilon must be a number >= 0; got {shown(epsilon)}") from None
     if math.isnan(value) or value < 0.0:
         raise InvalidInput(f"epsilon must be >= 0 (nats); got {epsilon}")

@@ -50,7 +50,10 @@ def shown(value: object) -> str:
         plain = plain[: 2 * LONGEST_ENTRY]
     elif isinstance(plain, list | tuple) and len(plain) > LONGEST_ENTRY:  # no more of it would be shown
         plain = plain[:LONGEST_ENTRY]
-    text = " ".join(repr(plain).split())
+    try:
+        text = " ".join(repr(plain).split())
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        text = "a whole number of more than 4,300 digits"
     return text if len(text) <= LONGEST_ENTRY else text[: LONGEST_ENTRY - 3] + "..."
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from shuffledp.collection.client import Client
 from shuffledp.collection.fields import from_base64
-from shuffledp.collection.group_commands import difference
+from shuffledp.collection.group_commands import check_one_survey, difference
 from shuffledp.collection.groups import Groups, slug
 from shuffledp.collection.ingest import hold, open_reports
 from shuffledp.collection.keys import AnalyzerKey
@@ -235,3 +235,27 @@ def test_a_difference_holds_together_with_all_others():
 def test_a_survey_with_groups_has_no_draft_of_its_own(survey):
     with pytest.raises(InvalidInput, match="each has a draft of its own"):
         draft_of_survey(survey.read_bytes(), AnalyzerKey(b"\1" * 32, b"\2" * 32, bytes(32)))
+
+
+@pytest.mark.parametrize(
+    ("good", "other"), [('title = "Lunch"', 'title = "Dinner"'), ('"soup", "salad"', '"soup", "fish"')]
+)
+def test_batches_of_two_surveys_are_no_groups(survey, good, other):
+    """One entry in a ledger counts one group's cost, and somebody may have answered both surveys."""
+    key = AnalyzerKey(b"\1" * 32, b"\2" * 32, bytes(32))
+    text = survey.read_bytes()
+    stated = survey_groups(text)
+    drafts = [draft_of_survey(text, key, group) for group in stated]
+    groups = Groups.of(survey.parent, stated, [draft.data for draft in drafts]).groups
+    check_one_survey(list(zip(groups, drafts, strict=True)))
+    drafts[1] = draft_of_survey(text.replace(good.encode(), other.encode()), key, stated[1])
+    with pytest.raises(InvalidInput, match="are not groups of one survey"):
+        check_one_survey(list(zip(groups, drafts, strict=True)))
+
+
+def test_a_group_that_is_named_twice_is_refused(survey, run, tmp_path):
+    ok(run, "task", "draft", "survey.toml", "--out", "lunch")
+    manifest = tmp_path / "lunch" / "groups.json"
+    told = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(told | {"groups": [told["groups"][0], *told["groups"]]}))
+    assert "names a group twice" in refused(run, "task", "post", "lunch")

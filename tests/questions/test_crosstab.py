@@ -158,3 +158,11 @@ def test_tables_drawn_at_once_have_the_law_of_those_drawn_one_by_one():
         assert (drawn.sum(axis=1) == 800).all()
         assert (np.abs(drawn.mean(axis=0) - mean) <= 5 * np.sqrt(variance / 999)).all()
         assert (np.abs(drawn.var(axis=0) / variance - 1) <= 5 * np.sqrt(2 / 999)).all()
+
+
+def test_a_missing_record_may_count_as_the_category_0():
+    """The category 0 was taken for none, and a missing record was refused although its category was stated."""
+    table = {"a": [0, 1, None, 1] * 100, "b": [5, 6, 6, 5] * 100}
+    options = {"value": ("a", "b"), "budgets": 700.0, "delta": 1e-4, "seen": "reports", "missing_as": (0, 5)}
+    found = sdp.release(sdp.Crosstab([0, 1], [5, 6]), table, **options)
+    assert found.estimate[:4] == pytest.approx([0.25, 0.25, 0.25, 0.25])

@@ -116,9 +116,10 @@ def test_rows_in_another_order_are_the_same_people(changes):
 def test_threads_count_together(changes, monkeypatch):
     monkeypatch.setattr(engine, "_ONE_BATCH", 10)
     monkeypatch.setattr(engine, "workers", lambda: 3)
-    asked = [sdp.Ask(VOTE, "vote"), sdp.Ask(sdp.Mean(0, 2), "budget")]
+    asked = [sdp.Ask(VOTE, "vote"), sdp.Ask(sdp.Mean(0, 2), "spent")]
     told = {"budgets": "budget", "delta": 1e-6, "seen": "reports", "person": "who", "rows": 7}
     data = arrays_of(ONE_EACH)
+    data["spent"] = data["budget"].copy()
     assert [found.n for found in sdp.release_together(asked, data, **told).releases] == [N, N]
     changes(lambda: data["who"].__setitem__(0, "p7"))
     with pytest.raises(InvalidInput, match=OTHER):

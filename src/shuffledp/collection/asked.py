@@ -315,6 +315,7 @@ _STAY = {
     "scale": "the steps of a scale stay in their order",
     "number": "a number has no answers to be put in an order",
     "list": "words stand in a menu, in which people look them up",
+    "dictionary": "words are looked up, and their order determines their cells",
 }
 """Why the answers of these kinds are never shown in a random order."""
 
@@ -422,6 +423,9 @@ def _read_dictionary(fields: Fields, languages: frozenset[str], optional: bool) 
         if visible(text) in known:
             raise InvalidInput(f"{fields.what}: {shown(text)} is a word, and also says that none of them is meant")
     order = sorted(languages)
+    for name in order:
+        if len({visible(each[name]) for each in more}) < len(more):
+            raise InvalidInput(f"{fields.what}: {shown(more[0][name])} says both that another word is meant and none")
     return {"choices": (*(dict.fromkeys(order, word) for word in listed), *more)}
 
 

@@ -475,7 +475,36 @@ def _batches(folder: Path, groups: Groups) -> list[tuple[Group, AnalyzerKey, Bat
             f"{folder} holds the batches of {len(found)} of these {len(groups.groups)} groups, and it takes two to "
             "compare; put the batches of the groups there, or open one by itself with its own key"
         )
+    check_one_survey([(group, batch.task.draft) for group, _, batch in found])
     return found
+
+
+def check_one_survey(drafts: Sequence[tuple[Group, Draft]]) -> None:
+    """Refuse drafts of different surveys: somebody may have answered both, and one entry would count one of them.
+
+    Parameters
+    ----------
+    drafts : sequence of (Group, Draft)
+        The groups that are opened together, and the draft of each.
+
+    Raises
+    ------
+    InvalidInput
+        If their titles without the groups' names, their organizers, times, delta or questions differ.
+    """
+    asked = {_survey_of(group, draft) for group, draft in drafts}
+    if len(asked) > 1:
+        raise InvalidInput(
+            f"{drafts[0][0].first} and other batches there are not groups of one survey, so one person may have "
+            "answered several of them; open each by itself with its own key"
+        )
+
+
+def _survey_of(group: Group, draft: Draft) -> str:
+    """Return what the groups of a survey have in common: its title without the group's name, and what is asked."""
+    title = {name: text.removesuffix(f": {group.name.get(name, group.first)}") for name, text in draft.title.items()}
+    asked = [(dict(each.text), each.kind, [dict(choice) for choice in each.choices]) for each in draft.questions]
+    return repr((title, draft.organizer, draft.delta, draft.opens, draft.closes, asked))
 
 
 def _sha256(data: bytes) -> bytes:

@@ -119,6 +119,9 @@ class Groups:
         fields.whole("version", 1, 1)
         found = fields.objects("groups", 2, MOST_GROUPS, _read_group)
         fields.done()
+        for told in ([visible(each.first) for each in found], [each.file for each in found]):
+            if len(set(told)) < len(found):
+                raise InvalidInput(f"{path} names a group twice; put back the file that task draft wrote")
         return Groups(folder, found)
 
     def document(self) -> bytes:

@@ -394,7 +394,8 @@ class Crosstab(Question):
             else [given]
         )
         if len(pair) == 2 and all(word in (None, "", *labels) for word, labels in zip(pair, lists, strict=True)):
-            return pair[0] or None, pair[1] or None
+            first, second = (None if isinstance(word, str) and not word else word for word in pair)
+            return first, second
         listed = " and ".join(", ".join(map(str, labels[:5])) + ", ..." * (len(labels) > 5) for labels in lists)
         raise InvalidInput(
             f"`{name}` must be a category of the table, or one of each column with a comma between them (of {listed}); "

@@ -388,17 +388,23 @@ class People:
         return {} if self.where is None else self.where  # type: ignore[return-value]
 
     def check_private(self, asked: Ask) -> None:
-        """Refuse a question about a column whose values were called public.
+        """Refuse a question about a column whose values are public: groups, conditions, budgets or owners of rows.
 
         Raises
         ------
         InvalidInput
-            If `by` or `where` names a column of the records.
+            If `by`, `where`, `budgets` or `person` names a column of the records.
         """
-        from shuffledp.records.people import columns_of
+        from shuffledp.records.people import RowBudgets, columns_of
         from shuffledp.tables.options import same_word
 
-        public = {"by": () if self.by is None else columns_of(self.by), "where": tuple(self.selection)}
+        budgets = self.budgets if isinstance(self.budgets, RowBudgets) else RowBudgets(self.budgets or 0.0)
+        public = {
+            "by": () if self.by is None else columns_of(self.by),
+            "where": tuple(self.selection),
+            "epsilon0": [name for name in (budgets.epsilon0, budgets.delta0) if isinstance(name, str)],
+            "person": () if self.person is None else (self.person,),
+        }
         for option, columns in public.items():
             twice = [name for name in columns if same_word(name, asked.columns)]
             if twice:
