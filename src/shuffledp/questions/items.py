@@ -699,7 +699,7 @@ class ItemTally(Tally):
     >>> family = LeveledHashing(2, 1, 64, ListedItems(3))
     >>> tally = ItemTally(Task(family, Budgets((700.0,), (400,)), "reports"))
     >>> tally.add(family.randomize([1] * 400, 700.0, secure_random()))
-    >>> [tally.estimate().items[place] for place in tally.estimate().named(0.05)]
+    >>> [tally.estimate().items[place] for place in tally.estimate().named(1e-9)]
     [1]
     """
 
