@@ -1,6 +1,6 @@
 """What answers of a small survey are worth: half-widths and coverage of simulated collections, others beside.
 
-    python benchmarks/bench_survey.py [--runs 500] [--lines best,limit] [--people 100,...] [--seed 26] [--markdown]
+    python benchmarks/bench_survey.py [--runs 500] [--lines best,limit] [--people 100,...] [--solve 5:1] [--markdown]
 
 One question of 5 answers, delta 1e-6. Every line of `LINES` is drafted for every number of people, by the functions
 that make drafts, with the dummies that its promise needs; then collections are simulated, in which half of the people
@@ -25,11 +25,11 @@ The exit status is 1 if a line's coverage of all intervals is below 94 %, if fou
 are independent, and in 15 if they hold or fail together. So such a line is simulated again, with ten times as many
 collections, which alone decide: by chance they are below in 6 lines of 10,000 at most, and both in 1 of 10,000.
 
-First is printed, unless `--runs 0` is asked for at once: CPU seconds to decide whether the dummies of 32 questions of
+Before the table, which `--runs 0` leaves out, are printed: CPU seconds to decide whether the dummies of 32 questions of
 5 answers, and of 3, 4, ..., 34 answers, keep promise 2, under a ball law and under a normal one, in a process and on a
 survey page that decide for the first time (the page needs node); CPU seconds to draw and seal the dummies of 10
 questions of 5 answers; and the variance V of the dummies in one cell, of the ball law that a promise needs, of the
-best of all laws (a linear programme over all laws of the numbers of dummies), and of the geometric one.
+best law (a linear programme over all laws of the numbers of dummies), and of the geometric one.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ The half-widths are those of the main table of the page on which this accuracy w
 "Best" is the least local budget within 10 % of the limit, "limit" is without local noise: at a budget of 30 one report
 in 10^12 is not the answer.
 """
-SOLVED = ((2, 0.25), (2, 1.0), (2, 2.0), (3, 0.25), (3, 1.0), (3, 2.0), (4, 1.0), (5, 2.0))
-"""Answers and promises of which the best law is found in seconds."""
+SOLVED = "2:0.25,2:1,2:2,3:0.25,3:1,3:2,4:1,5:2"
+"""Answers and promises of which the best law is found in seconds; 5:1 takes minutes."""
 LEAST, TOLERANCE, AGAIN = 0.94, 0.03, 10
 MOST_INSIDE = 25.0
 """Half-width (points) from which on an interval around a share of 1/2 often ends at 0 or 1."""
@@ -426,10 +426,16 @@ def least_variance(k: int, reach: int, rate: float, delta: float) -> float:
     return float(found.fun)
 
 
-def variances() -> None:
-    """Print V of the ball law that a promise needs without local noise, of the best law, and of geometric noise."""
+def variances(solved: str) -> None:
+    """Print V of the ball law that a promise needs without local noise, of the best law, and of geometric noise.
+
+    Parameters
+    ----------
+    solved : str
+        Numbers of answers and promises, such as `SOLVED`.
+    """
     print("answers, promise: dummies, V of the ball; least V, quotient; V of geometric and LNF, LNF's dummies")
-    for choices, promise in SOLVED:
+    for choices, promise in ((int(k), float(own)) for k, _, own in (word.partition(":") for word in solved.split(","))):
         law = BallDummies.of_promise([f"choice:{choices}"], [(promise, ())], DELTA)
         least = least_variance(choices, law.largest + 3, promise, DELTA)
         _, cut, other = geometric(promise)
@@ -549,17 +555,20 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--lines", default="", help="beginnings of names of lines, with a comma between them")
     parser.add_argument("--people", default=",".join(map(str, PEOPLE)))
+    parser.add_argument("--solve", default=SOLVED, help="answers:promise, whose best law is found")
     parser.add_argument("--seed", type=int, default=26)
     parser.add_argument("--markdown", action="store_true")
     typed = parser.parse_args()
     certifying(4.0)
     took, many, law = closing(4.0)
     print(f"{many:,} {law} dummies of 10 questions of 5 answers drawn and sealed in {took:.2f} s")
-    variances()
+    variances(typed.solve)
     if not typed.runs:
         return 0
     names = [name for name in typed.lines.split(",") if name]
     chosen = list(settings(names, [int(word) for word in typed.people.split(",")]))
+    if not chosen:
+        parser.error(f"no line has such a name and number of people; lines: {', '.join(name for name, *_ in LINES)}")
     wrong = table(chosen, typed.runs, typed.seed, markdown=typed.markdown)
     for setting in wrong:
         print(f"{setting.name}, {setting.n} people: not as predicted", file=sys.stderr)

@@ -134,6 +134,11 @@ def test_the_exit_status_tells_of_a_wrong_line(monkeypatch, capsys):
     assert bench_survey.main() == 1
     told = capsys.readouterr()
     assert told.err == "limit at 1, 200 people: not as predicted\n"
+    monkeypatch.setattr("sys.argv", ["bench_survey.py", "--lines", "limits"])
+    with pytest.raises(SystemExit) as refused:
+        bench_survey.main()
+    assert refused.value.code == 2
+    assert "no line has such a name" in capsys.readouterr().err
     assert table([LIMIT], 3, 1, markdown=True) == [LIMIT]
     assert capsys.readouterr().out.startswith("| line, at promise |")
 
@@ -170,3 +175,15 @@ def test_half_of_the_people_give_the_first_answer(monkeypatch):
         counts = np.bincount(reports, minlength=5)
         assert counts.sum() == 200 + 85
         assert abs(counts - [117, 42, 42, 42, 42]).max() <= 17
+
+
+def test_dummies_of_another_law_show_in_the_coverage(monkeypatch):
+    real = bench_survey.drawn_columns
+
+    def drawn(draft, random):
+        for rows in real(draft, random):
+            yield [1] * 4 + rows[4:]  # the first of the rows are those of the first answer
+
+    assert simulated(LIMIT, 40, 3).lowest > 0.85
+    monkeypatch.setattr(bench_survey, "drawn_columns", drawn)
+    assert simulated(LIMIT, 40, 3).lowest < 0.8
