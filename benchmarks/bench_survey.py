@@ -468,15 +468,15 @@ def why(setting: Setting, found: float) -> str | None:
     half = 0.5 * 10.0 ** -len(setting.derived.partition(".")[2])
     if abs(found - derived) <= half:
         return ""
-    if found < derived and derived > MOST_INSIDE:
-        return "range"
     law = count_law(draft.questions[0], slopes_of(draft, 0), setting.counts(draft))
     report = 50.0 / law.slope
     if abs(found - derived) <= half + report:
         return "exact"
     plain, worst = (100.0 * Z95 * math.sqrt(law.variance(share)) / law.slope for share in (0.5, law.worst))
     explained = plain < derived - half and abs(worst - derived) <= half + report and abs(plain - found) <= report
-    return "worst" if explained else None
+    if explained:
+        return "worst"
+    return "range" if found < derived and derived > MOST_INSIDE else None
 
 
 def line(setting: Setting, runs: int, seed: int) -> tuple[tuple[str, ...], bool]:
@@ -540,9 +540,9 @@ def table(chosen: Sequence[Setting], runs: int, seed: int, *, markdown: bool = F
     show([name for name, _ in COLUMNS])
     if markdown:
         show(["---"] * len(COLUMNS))
-    wrong: list[Setting] = []
-    for place, setting in enumerate(chosen):
-        cells, good = line(setting, runs, seed + place)
+    wrong, every = list[Setting](), list(settings())
+    for setting in chosen:
+        cells, good = line(setting, runs, seed + every.index(setting))  # the same alone as in the whole table
         show(cells)
         if not good:
             wrong.append(setting)

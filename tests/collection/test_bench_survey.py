@@ -143,6 +143,15 @@ def test_the_exit_status_tells_of_a_wrong_line(monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("| line, at promise |")
 
 
+def test_a_line_is_the_same_alone_as_in_the_whole_table(monkeypatch):
+    seeds: list[int] = []
+    monkeypatch.setattr(bench_survey, "simulated", lambda setting, runs, seed: seeds.append(seed) or GOOD)
+    for names in ([], ["limit at 1"]):
+        table(list(settings(names, [200])), 3, 26)
+    assert seeds[-1] in seeds[:-1]
+    assert len(set(seeds)) == len(LINES)
+
+
 def test_a_difference_from_the_derived_number_has_a_reason():
     assert why(LIMIT, 2.34) == ""
     assert why(LIMIT, 2.5) == "exact"  # five people, not 4.6
