@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -23,14 +24,21 @@ def without_extras(folder, *arguments: object) -> subprocess.CompletedProcess[st
     )  # fmt: skip
 
 
-@pytest.fixture
-def posted(tmp_path):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """A task, drafted and posted without any extra."""
-    (tmp_path / "survey.toml").write_text(SURVEY, encoding="utf-8")
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "survey.toml").write_text(SURVEY, encoding="utf-8")
     for words in (["task", "draft", "survey.toml", "--out", "lunch"], ["task", "post", "lunch.draft"]):
-        done = without_extras(tmp_path, *words)
+        done = without_extras(folder, *words)
         assert (done.returncode, done.stderr) == (0, "")
-    return tmp_path
+    return folder
+
+
+@pytest.fixture
+def posted(made, tmp_path):
+    """A copy of the posted task."""
+    return shutil.copytree(made, tmp_path, dirs_exist_ok=True)
 
 
 def test_what_a_collection_does_without_an_extra(posted):
