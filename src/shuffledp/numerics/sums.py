@@ -143,7 +143,8 @@ def _laid_out(
     """Return the steps r step and q B step of (P) that are needed, and of each point the positions of its q and r."""
     step, width = float(z.imag[-1]) / max(int(places[-1]), 1), math.ceil(math.sqrt(places.size))
     turns, row = np.unique(places // width, return_inverse=True)
-    return (step * np.arange(width), step * width * turns), (row, places % width)
+    small, large = step * np.arange(width, dtype=np.float64), step * width * turns.astype(np.float64)
+    return (small, large), (row, places % width)
 
 
 def first_order(
@@ -161,7 +162,9 @@ def first_order(
     """
     (small, large), (row, column) = _laid_out(z, places)
     tilted = probabilities * np.exp(float(z.real[0]) * values)
-    table = _product(tilted * np.exp(1j * large[:, None] * values), np.exp(1j * values[:, None] * small))
+    giant = np.asarray(tilted * np.exp(1j * large[:, None] * values), dtype=np.complex128)
+    baby = np.asarray(np.exp(1j * values[:, None] * small), dtype=np.complex128)
+    table = _product(giant, baby)
     turned = np.abs(z) * float(tilted @ np.abs(values))
     return table[row, column], float(tilted.sum()) * (2.0 * values.size + 64.0 + 2.0 * doubt) + turned * (16.0 + doubt)
 
