@@ -4,6 +4,7 @@
     python benchmarks/ablation.py --quick                  40 settings
     python benchmarks/ablation.py --out before.json        keep every setting's interval
     python benchmarks/ablation.py --against before.json    and compare with those kept: the largest rise of an upper end
+    python benchmarks/ablation.py --terms                  what each term of `chain` costs (docs/theorems/chain.md)
 
 A bound that is never the smallest upper end, or the largest lower one, of any setting that a user would meet has no
 place in the bracket; a new one comes with the settings of this list that it wins. *Gain* is the factor between the
@@ -17,14 +18,18 @@ import json
 import math
 import time
 from collections import defaultdict
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import shuffledp as sdp
-from shuffledp.accounting import AmplificationBound, weigh
+from shuffledp.accounting import AmplificationBound, bounds, certify, weigh
 from shuffledp.accounting.certify import consulted
+from shuffledp.accounting.theorems.chain.bound import PureChainProfile
+from shuffledp.accounting.theorems.chain.pure import Averages, PureLinks
 from shuffledp.errors import ShuffleDPError
 from shuffledp.setting import Kind
 
@@ -103,13 +108,73 @@ def ends(setting: sdp.Setting, spent: dict[str, float]) -> dict[str, tuple[float
     return found
 
 
+GROUP, WEIGHTS, ERROR = "if the group A_2 hid the victim, too", "if the weights were all alike", "without Berry-Esseen"
+DROPPED: tuple[tuple[str, ...], ...] = ((), (GROUP,), (WEIGHTS,), (ERROR,), (GROUP, WEIGHTS, ERROR))
+"""Terms of (T) that are set to nothing together. What is left proves nothing."""
+
+
+class Alike(Averages):
+    """The law of weights whose expectations (C) are taken to be 1."""
+
+    def uneven(self, factor: np.ndarray) -> np.ndarray:
+        """Return 1 for each factor."""
+        return np.ones_like(factor)
+
+
+@dataclass(frozen=True, eq=False)
+class Without(PureLinks):
+    """The bound of the pure chain with some of its terms set to nothing."""
+
+    dropped: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def _laws(self) -> list[Averages]:
+        laws = super()._laws
+        if WEIGHTS not in self.dropped:
+            return laws
+        return [Alike(**{one.name: getattr(law, one.name) for one in fields(Averages)}) for law in laws]
+
+    @cached_property
+    def _spread(self) -> np.ndarray:
+        return super()._spread * (WEIGHTS not in self.dropped)
+
+    def _terms(self, *asked: Any) -> Any:
+        found = super()._terms(*asked)
+        return found if found is None or ERROR not in self.dropped else found._replace(error=0.0 * found.error)
+
+
+def terms() -> None:
+    """Print epsilon at delta 1e-6 and n = 10,000 with terms of the pure chain set to nothing, and what is attained."""
+    asked = ((sdp.Laplace(0.0, 1.0), 1.0), (sdp.Laplace(0.0, 1.0), 2.0), (sdp.HadamardResponse(10), 2.0))
+    table: list[list[float]] = [[] for _ in range(len(DROPPED) + 1)]
+    for family, epsilon0 in asked:
+        setting = sdp.Setting(sdp.Budgets([epsilon0], [10_000]), family, seen="reports", neighboring="replace-one")
+        chain = bounds["chain"].profile(setting, epsilon0)
+        assert isinstance(chain, PureChainProfile)
+        ways = chain.ways
+        for row, dropped in zip(table, DROPPED, strict=False):
+            last = np.full_like(ways.last, chain.n - 1.0) if GROUP in dropped else ways.last
+            changed = PureChainProfile(chain.epsilon0, chain.n, chain.law)
+            changed.__dict__["ways"] = Without(ways.law, last, ways.copies, ways.charges, dropped)
+            row.append(changed.epsilon(1e-6).upper)
+        table[-1].append(certify(setting, 1e-6).epsilon.lower)
+    print(f"{'epsilon at delta = 1e-6, n = 10,000':40} laplace 1  laplace 2  hadamard:10 2")
+    names = ("certified", GROUP, WEIGHTS, ERROR, "without any of the three", "attained")
+    for name, row in zip(names, table, strict=True):
+        print(f"{name:38}" + "".join(f"{value:11.5f}" for value in row))
+
+
 def main() -> None:
     """Sample, ask, tell."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true", help="40 settings")
     options.add_argument("--out", type=Path, help="write every setting's interval")
     options.add_argument("--against", type=Path, help="compare with intervals that --out wrote")
+    options.add_argument("--terms", action="store_true", help="what each term of the pure chain costs")
     asked = options.parse_args()
+    if asked.terms:
+        terms()
+        return
     spent, wins, gain = defaultdict[str, float](float), defaultdict[str, int](int), defaultdict[str, float](lambda: 1.0)
     best, seed, wanted = {}, 0, 40 if asked.quick else 300
     while len(best) < wanted:

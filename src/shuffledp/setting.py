@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 
@@ -116,7 +117,7 @@ class Setting:
         if self.neighboring not in NEIGHBORING:
             raise InvalidInput(f"neighboring must be 'replace-one'; got {shown(self.neighboring)}")
         if not isinstance(self.randomizer, str):
-            if not isinstance(self.randomizer, RandomizerLaw | NoiseLaw):  # pyright: ignore[reportUnnecessaryIsInstance]
+            if self.discrete is None and self.adds_noise is None:
                 raise InvalidInput(f"randomizer must be 'any' or a local randomizer; got {shown(self.randomizer)}")
             self.randomizer.check_budgets(self.budgets.epsilons, self.budgets.deltas)
         elif self.randomizer != "any":
@@ -193,12 +194,13 @@ class Setting:
         """The stated randomizer, discrete or with continuous noise; None for "any"."""
         return None if isinstance(self.randomizer, str) else self.randomizer
 
-    @property
+    # kept, because asking a structural type about an object takes longer than many a bound's answer
+    @cached_property
     def discrete(self) -> RandomizerLaw | None:
         """The stated randomizer if its reports are discrete; None for "any" and for continuous noise."""
         return self.randomizer if isinstance(self.randomizer, RandomizerLaw) else None
 
-    @property
+    @cached_property
     def adds_noise(self) -> NoiseLaw | None:
         """The stated randomizer if it adds continuous noise; None for "any" and for discrete reports."""
         return self.randomizer if isinstance(self.randomizer, NoiseLaw) else None
@@ -255,21 +257,23 @@ class Setting:
     @property
     def is_plain(self) -> bool:
         """Whether there is one round, one report per user, one replaced record, and everybody is honest and present."""
-        return self == self.plain(self.budgets)
+        return all(getattr(self, name) == value for name, value in _PLAIN.items())
 
     def plain(self, budgets: Budgets) -> Setting:
         """Return this setting with another population and one plain round (see `is_plain`)."""
-        return replace(
-            self,
-            budgets=budgets,
-            rounds=1,
-            linked=False,
-            same_record=False,
-            colluding=0,
-            missing=0.0,
-            group_size=1,
-            reports_per_user=1,
-        )
+        return self if budgets is self.budgets and self.is_plain else replace(self, budgets=budgets, **_PLAIN)
+
+
+_PLAIN: dict[str, Any] = {
+    "rounds": 1,
+    "linked": False,
+    "same_record": False,
+    "colluding": 0,
+    "missing": 0.0,
+    "group_size": 1,
+    "reports_per_user": 1,
+}
+"""Fields of `Setting.is_plain` and their values."""
 
 
 class Kind(StrEnum):

@@ -386,3 +386,23 @@ def test_among_few_blanket_reports_the_best_core_is_found_in_earnest():
     assert [level.epsilon.upper for level in certify(setting, 1e-6).levels] == pytest.approx(
         [0.3572542788, 1.564647721], rel=1e-9
     )
+
+
+@pytest.mark.parametrize(
+    ("family", "epsilons", "counts", "delta0"),
+    [
+        (Laplace(0.0, 1.0), [0.4, 0.8], [60, 60], 0.0),
+        (Laplace(0.0, 1.0), [0.5, 1.0, 2.0], [3000] * 3, 0.0),
+        (Gaussian(0.0, 1.0), [2.0, 4.0], [240, 240], 1e-8),
+    ],
+)
+def test_quick_values_name_the_core_that_certified_ones_name(monkeypatch, family, epsilons, counts, delta0):
+    profile = noise_profile(family, epsilons, counts, [delta0] * len(epsilons))
+    for delta, epsilon in ((1e-3, 0.1), (1e-6, 0.3), (1e-9, 0.5)):
+        cores = [core for _, core in profile._promising(delta)]
+        assert len(cores) > 2
+        with monkeypatch.context() as alone:
+            alone.setattr("shuffledp.accounting.theorems.blanket.noise._View.most", None)  # none is evaluated in full
+            chosen = profile._least(cores, epsilon)
+        values = {core: profile._view(core).most(epsilon) for core in cores}
+        assert values[chosen] <= min(values.values()) * (1.0 + 1e-5)

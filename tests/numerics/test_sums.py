@@ -216,3 +216,45 @@ def test_a_whole_line_agrees_with_fifty_digits(atoms, heavy, copies):
             turns = mpmath.nint((true.imag - found[at].imag) / (2 * mpmath.pi))  # a logarithm, up to whole turns
             gap = abs(true - 2j * mpmath.pi * turns - mpmath.mpc(found[at]))
             assert float(gap) <= error[at]
+
+
+@pytest.mark.parametrize("copies", [1.0, 7.0])
+@pytest.mark.parametrize("depth", [20.0, 25.0])
+def test_a_small_mgf_on_a_line_keeps_its_digits(monkeypatch, depth, copies):
+    """Far below 1 the mgf is 1 less nearly 1: 1 plus its second-order part has lost the digits."""
+    random = np.random.default_rng(5)
+    values = -np.abs(random.normal(size=96)) - 0.5
+    values[:3] = 0.01, 0.02, 0.03
+    probabilities = random.dirichlet(np.ones(96)) * 0.999
+    probabilities[:3] = math.exp(-depth) * np.array([0.3, 0.2, 0.1])
+    probabilities[3] += 1.0 - probabilities.sum()
+    theta = 60.0
+    law = IndependentSum(np.array([copies]), values[None], probabilities[None], np.array([probabilities @ values]), 4.0)
+    monkeypatch.setattr(IndependentSum, "log_mgf_centered", lambda self, z: pytest.fail(f"{z.size} points one by one"))
+    places = np.arange(500)
+    z = np.asarray(theta + 1j * (0.02 * theta) * places, dtype=np.complex128)
+    found, error = law.log_mgf_on_line(z, places)
+    # the remaining probability is known to 4 EPS, of which the mgf is a multiple
+    assert error[0] < 1e-13 * copies * math.exp(depth)
+    with mpmath.workdps(50):
+        pairs = [(mpmath.mpf(v), mpmath.mpf(p)) for v, p in zip(values.tolist(), probabilities.tolist(), strict=True)]
+        mean = mpmath.mpf(law.means[0])
+        rest = 1 - sum(p for _, p in pairs)
+        for at in (0, 1, 17, 250, 499):
+            point = mpmath.mpc(z[at])
+            one = sum(p * mpmath.exp(point * v) for v, p in pairs) + rest
+            true = mpmath.mpf(copies) * (mpmath.log(one) - point * mean)
+            turns = mpmath.nint((true.imag - found[at].imag) / (2 * mpmath.pi))
+            assert float(abs(true - 2j * mpmath.pi * turns - mpmath.mpc(found[at]))) <= error[at]
+
+
+def test_a_mgf_of_rounding_errors_alone_is_left_to_another_tilt(monkeypatch):
+    """Tilted by e^(theta S) nothing is left but the unknown remaining probability: Chernoff's bound says more."""
+    values = np.concatenate((-np.geomspace(0.1, 8.0, 90), np.geomspace(1e-3, 0.05, 6)))
+    probabilities = np.concatenate((np.full(90, 1.0 / 90.0), np.full(6, 1e-40)))
+    law = IndependentSum(np.ones(1), values[None], probabilities[None], np.array([probabilities @ values]), 4.0)
+    monkeypatch.setattr(IndependentSum, "log_mgf_centered", lambda self, z: pytest.fail(f"{z.size} points one by one"))
+    found = positive_parts(law, np.array([1.0, 5.0]))
+    exact = math.fsum((1e-40 * values[90:]).tolist())  # of one copy
+    assert found.lower[0] <= exact <= found.upper[0] < 1e-3
+    assert found.upper[1] < 1e-3

@@ -77,6 +77,8 @@ def log_pmf(k: Any, n: Any, p: Any) -> FloatArray:
         deviance = mean * entropy_gap(gap / mean) + rest * entropy_gap(-gap / rest)
         core = stirling_error(nn) - stirling_error(kk) - stirling_error(nn - kk) - deviance
         core += 0.5 * (np.log(nn) - np.log(2.0 * np.pi * kk) - np.log(nn - kk))
+        if regular.all():
+            return np.asarray(core)
         # q^n and p^n: n log1p(-p) and n log p, the empty binomial (n = 0) being certain
         none = np.where(n == 0, 0.0, n * np.log1p(-p))
         all_ = np.where(n == 0, 0.0, n * np.log(p))

@@ -247,9 +247,10 @@ def _atanh_tail(v: Any) -> Any:
     """Return ``atanh(v)/v - 1 = v^2/3 + v^4/5 + ...`` for |v| <= 0.2, relative error a few EPS."""
     v2 = v * v
     # 13 terms: the first one left out is below 0.04^13/27 < 3e-20 of the leading one
-    total = np.full_like(v2, 1.0 / 27.0)
-    for denominator in range(25, 1, -2):
-        total = total * v2 + 1.0 / denominator
+    total = v2 * (1.0 / 27.0) + 1.0 / 25.0
+    for denominator in range(23, 1, -2):
+        total *= v2
+        total += 1.0 / denominator
     return total * v2
 
 
@@ -260,6 +261,8 @@ def log1p_minus(x: FloatArray) -> FloatArray:
     safe = np.where(near, x, 0.0)
     v = safe / (2.0 + safe)
     series = v * (2.0 * _atanh_tail(v) - safe)
+    if near.all():
+        return np.asarray(series)
     with np.errstate(divide="ignore"):
         return np.where(near, series, np.log1p(np.where(near, 0.0, x)) - x)
 
@@ -271,6 +274,8 @@ def entropy_gap(y: FloatArray) -> FloatArray:
     safe = np.where(near, y, 0.0)
     v = safe / (2.0 + safe)
     series = safe * (v + (1.0 + v) * _atanh_tail(v))
+    if near.all():
+        return np.asarray(series)
     far = np.where(near, 0.0, y)
     with np.errstate(divide="ignore", invalid="ignore"):
         direct = np.where(far <= -1.0, 1.0, (1.0 + far) * np.log1p(far) - far)
@@ -287,9 +292,11 @@ def expm1_minus(z: NDArray[np.complex128], exp_z: NDArray[np.complex128]) -> NDA
     near = np.flatnonzero((z.real * z.real + z.imag * z.imag).ravel() < 0.0625)
     if near.size:
         small = z.ravel()[near]
-        total = np.full_like(small, 1.0 / 13.0)
-        for k in range(12, 2, -1):  # nested Taylor series; 2 * 0.25^12/14! < 1e-18 is left out
-            total = (1.0 + total * small) / k
+        total = (1.0 + small * (1.0 / 13.0)) / 12
+        for k in range(11, 2, -1):  # nested Taylor series; 2 * 0.25^12/14! < 1e-18 is left out
+            total *= small
+            total += 1.0
+            total /= k
         out.ravel()[near] = small * small * (0.5 + 0.5 * small * total)
     return out
 
@@ -314,12 +321,12 @@ _TABLE = _stirling_error_table(16)
 def stirling_error(n: FloatArray) -> FloatArray:
     """Return ``log(n!) - log(sqrt(2 pi n) (n/e)^n)`` for whole n >= 1, absolute error below 1e-14; 0 for n = 0."""
     n = np.asarray(n, dtype=np.float64)
-    table = _TABLE[np.minimum(n, 15.0).astype(np.int64)]
     big = np.maximum(n, 16.0)
     r = 1.0 / (big * big)
     # DLMF 5.11.1; the terms alternate, the first left out is below 5e-15 at n = 16
     series = (1 / 12 - r * (1 / 360 - r * (1 / 1260 - r * (1 / 1680 - r * (1 / 1188 - r * (691 / 360360)))))) / big
-    return np.where(n < 16, table, series)
+    few = n < 16
+    return np.where(few, _TABLE[np.minimum(n, 15.0).astype(np.int64)], series) if few.any() else np.asarray(series)
 
 
 # Functions of `scipy.special`, which is loaded at the first call of one of them.

@@ -118,19 +118,16 @@ def second_order(
     linear terms are good to 32 EPS relative or 9 EPS absolute beyond 1/4, which 200 EPS s^2 covers. Moving p and v by
     their doubt moves exp(zv) - 1 - zv by at most 3/2 doubt (w + p) min(s^2, 1 + 2 s) EPS.
     """
-    theta, step = float(z.real[0]), float(z.imag[-1]) / max(int(places[-1]), 1)
-    width = math.ceil(math.sqrt(places.size))
-    turns, at = np.unique(places // width, return_inverse=True)
-    grown = np.exp(theta * values)
-    tilted = probabilities * grown
-    baby, baby_rest = _rotated(values[:, None] * (step * np.arange(width)))
-    giant, giant_rest = _rotated((step * width * turns)[:, None] * values)
+    theta, (small, large), (row, column) = float(z.real[0]), *_laid_out(z, places)
+    tilted = probabilities * np.exp(theta * values)
+    baby, baby_rest = _rotated(values[:, None] * small)
+    giant, giant_rest = _rotated(large[:, None] * values)
     table = _product(tilted * giant, baby) + weighted_complex(giant_rest, tilted)[:, None]
     table += weighted_complex(baby_rest.T, tilted)
     real = (theta * values).astype(np.complex128)
     flat = float((probabilities * expm1_minus(real, np.exp(real)).real).sum())
     slope = float((probabilities * values * np.expm1(theta * values)).sum())
-    found = table[at, places % width] + flat + 1j * z.imag * slope
+    found = table[row, column] + flat + 1j * z.imag * slope
 
     size = np.abs(z)
     radii = np.geomspace(float(size.min()), float(size.max()) * (1.0 + 1e-12), _RADII)
@@ -138,6 +135,38 @@ def second_order(
     most = weighted(np.minimum(reach * reach, 8.0 + 2.0 * reach), tilted + probabilities)
     known = most[np.minimum(np.searchsorted(radii, size), _RADII - 1)]
     return found, known * (2.0 * values.size + 200.0 + 2.0 * doubt)
+
+
+def _laid_out(
+    z: ComplexArray, places: NDArray[np.int64]
+) -> tuple[tuple[FloatArray, FloatArray], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the steps r step and q B step of (P) that are needed, and of each point the positions of its q and r."""
+    step, width = float(z.imag[-1]) / max(int(places[-1]), 1), math.ceil(math.sqrt(places.size))
+    turns, row = np.unique(places // width, return_inverse=True)
+    small, large = step * np.arange(width, dtype=np.float64), step * width * turns.astype(np.float64)
+    return (small, large), (row, places % width)
+
+
+def first_order(
+    values: FloatArray, probabilities: FloatArray, z: ComplexArray, places: NDArray[np.int64], doubt: float
+) -> tuple[ComplexArray, FloatArray]:
+    """Return sum_a p_a exp(z v_a), shape of z, and a bound on its absolute error in units of EPS.
+
+    Parameters are those of `second_order`. All terms are positive at the first point, so that nothing cancels there
+    however small the sum is.
+
+    Notes
+    -----
+    With w = p e^(theta v): the angles are good to 8 EPS |z v|, exponentials and products to 16 EPS, real sums of 2 K
+    products to 2 K EPS, each times the sum of w; moving p and v by their doubt moves a term by doubt (1 + |z v|) w EPS.
+    """
+    (small, large), (row, column) = _laid_out(z, places)
+    tilted = probabilities * np.exp(float(z.real[0]) * values)
+    giant = np.asarray(tilted * np.exp(1j * large[:, None] * values), dtype=np.complex128)
+    baby = np.asarray(np.exp(1j * values[:, None] * small), dtype=np.complex128)
+    table = _product(giant, baby)
+    turned = np.abs(z) * float(tilted @ np.abs(values))
+    return table[row, column], float(tilted.sum()) * (2.0 * values.size + 64.0 + 2.0 * doubt) + turned * (16.0 + doubt)
 
 
 def _rotated(angle: FloatArray) -> tuple[ComplexArray, ComplexArray]:
@@ -281,6 +310,10 @@ _MANY = 64
 """Number of points of a line, and of atoms times four, from which matrix products are faster."""
 _SURE = 1e-7
 """Error of a value relative to the largest one that is negligible in enclosures with a relative width of 1e-4."""
+_LOST = 8.0
+"""Error of a logarithm from which on the mgf is rounding error, and Chernoff's inequality at another tilt says more."""
+_NEAR = 0.3
+"""Distance of the mgf from 1 up to which its logarithm is a series of its second-order part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,17 +387,27 @@ class IndependentSum:
         """
         if min(places.size, 4 * self.values.shape[1]) < _MANY:
             return self.log_mgf_centered(z)
+        laws = list(zip(self.values, self.probabilities, strict=True))
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is asked again below
-            found = [
-                second_order(*law, z, places, self.doubt) for law in zip(self.values, self.probabilities, strict=True)
-            ]
+            found = [second_order(*law, z, places, self.doubt) for law in laws]
         second, doubt_second = (np.stack(part, axis=1) for part in zip(*found, strict=True))
         shift = z[:, None] * self.means
         moved = second + shift
         doubt_mgf = doubt_second + 4.0 * (1.0 + np.abs(moved) + np.abs(shift))
         total, error = self._logs((second, doubt_second), shift, (1.0 + moved, doubt_mgf))
-        felt = np.expm1(np.minimum(error, 50.0)) * np.exp(np.minimum(total.real - total.real[0], 0.0))
-        return (total, error) if bool((felt < _SURE).all()) else self.log_mgf_centered(z)
+        if _sure(total, error):
+            return total, error
+        # 1 + moved has lost the digits of a small mgf: sum it as it stands, where `second` drops out but for rounding
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = [first_order(*law, z, places, self.doubt) for law in laws]
+        mgf, doubt_mgf = (np.stack(part, axis=1) for part in zip(*found, strict=True))
+        mgf += np.maximum(1.0 - self.probabilities.sum(axis=1), 0.0)
+        near = np.abs(moved) < _NEAR
+        doubt_second = np.where(near, doubt_second, 4.0 * (np.abs(second) + np.abs(shift)))
+        total, error = self._logs((second, doubt_second), shift, (mgf, doubt_mgf + self.doubt))
+        # where the doubt of the remaining probability is most of it, a sum point by point errs as much
+        alike = not near.any() and bool((doubt_mgf <= self.doubt).all() and np.isfinite(error).all())
+        return (total, error) if alike or _sure(total, error) else self.log_mgf_centered(z)
 
     def _logs(
         self, second: tuple[ComplexArray, FloatArray], shift: ComplexArray, mgf: tuple[ComplexArray, FloatArray]
@@ -376,7 +419,7 @@ class IndependentSum:
         (terms, doubt_terms), (size, doubt_size) = second, mgf
         w = terms + shift
         size = np.where(size == 0.0, EPS * doubt_size, size)  # a zero has no logarithm; its error has
-        near = np.abs(w) < 0.3
+        near = np.abs(w) < _NEAR
         log_rest = np.where(near, log1p_minus_small(np.where(near, w, 0.0)), np.log(np.where(near, 1.0, size)) - w)
         total = weighted_complex(log_rest + terms, self.counts)
         doubt_log = np.where(near, 2.0 * (doubt_terms + 4.0 * np.abs(shift)) * np.abs(w), doubt_size / np.abs(size))
@@ -409,6 +452,12 @@ class IndependentSum:
         room = 1.0 + float(np.abs(exponent).max(initial=0.0)) + float((np.exp(-top) / norm).max())
         unsure = EPS * (self.doubt + self.values.shape[1] + 8.0) * room
         return TiltedSum(self.counts, self.values, weights / norm[:, None], rest / norm, unsure)
+
+
+def _sure(total: ComplexArray, error: FloatArray) -> bool:
+    """Return whether errors of logarithms are negligible next to the largest value, which is the first one."""
+    felt = np.expm1(np.minimum(error, 50.0)) * np.exp(np.minimum(total.real - total.real[0], 0.0))
+    return bool((felt < _SURE).all())
 
 
 def positive_part(total: IndependentSum, smoothing: float = 0.02) -> Interval:
@@ -572,7 +621,7 @@ class _Line:
     def through(cls, total: IndependentSum, copies: FloatArray, smoothing: float) -> _Line | None:
         """Return the line for these numbers of copies, with the mgf where it is not negligible.
 
-        None if the value is below 1e-300, or the line would be too long.
+        None if the value is below 1e-300, the line would be too long, or all digits of the mgf are lost.
         """
         draft = _Draft.of(total, copies, smoothing)
         if draft is None or (points := draft.points(draft.period)) > _MAX_POINTS:
@@ -590,6 +639,8 @@ class _Line:
         z = np.asarray(theta + 1j * step * alive, dtype=np.complex128)
         cut = math.hypot(theta, step * (points - 1))
         mgf = total.log_mgf_on_line(z, alive)
+        if mgf[1][0] > _LOST:
+            return None
         return cls(total.mean, theta, s, period, cut, z, weight, *mgf, lost, draft.grid, draft.grid_log)
 
     def values(self, copies: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -569,6 +569,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     return max(-math.exp(first) * math.expm1(min(second - first, 0.0)), 0.0)
 
 
+@lru_cache(maxsize=1024)  # bounds of one setting have the same limit, and each asks a few times
 def gaussian_epsilon(delta: float, mu: float) -> float:
     """Return the epsilon (nats) at which mu-GDP has this delta, to double precision; inf for mu = inf."""
     if math.isinf(mu):
