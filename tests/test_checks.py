@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
-from shuffledp.checks import check_delta, check_epsilon, choice, number, one_budget, real_range, whole_number
+from shuffledp.checks import (
+    check_delta,
+    check_epsilon,
+    choice,
+    cut_at_commas,
+    local_budgets,
+    number,
+    one_budget,
+    real_range,
+    whole_number,
+)
 from shuffledp.errors import InvalidInput
 
 HUGE = 10**400
@@ -48,3 +58,43 @@ def test_one_of_some_words():
     assert choice("b", "seen", ("a", "b")) == "b"
     with pytest.raises(InvalidInput, match=r"^seen must be one of a, b; got 'c'$"):
         choice("c", "seen", ("a", "b"))
+
+
+class AnyWord(str):
+    """A text that equals every other."""
+
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+
+def test_a_word_is_what_it_spells():
+    with pytest.raises(InvalidInput, match=r"^seen must be one of a, b; got 'c'$"):
+        choice(AnyWord("c"), "seen", ("a", "b"))
+    assert type(choice(AnyWord("b"), "seen", ("a", "b"))) is str
+
+
+NUMBERS = {
+    "number": lambda value: number(value, "x", 0.0, 2.0),
+    "delta": check_delta,
+    "epsilon": check_epsilon,
+    "budget": one_budget,
+    "budgets": lambda value: local_budgets([value, 1.0]),
+    "range": lambda value: real_range(value, 2.0),
+}
+
+
+@pytest.mark.parametrize("check", NUMBERS)
+@pytest.mark.parametrize("value", [True, np.True_, " 0.5 ", "0.5", b"0.5", np.str_("0.5")])
+def test_text_and_truth_are_no_numbers(check, value):
+    """As whole numbers refused them before; `number(True)` was 1."""
+    with pytest.raises(InvalidInput):
+        NUMBERS[check](value)
+    NUMBERS[check](np.float32(0.5))
+    NUMBERS[check](Fraction(1, 2))
+
+
+def test_words_are_cut_at_commas():
+    assert cut_at_commas('a, "b, c" ,d') == ("a", "b, c", "d")
+    assert cut_at_commas("a\nb,c") == cut_at_commas("a" * 200_000 + ",b") == ()

@@ -27,6 +27,7 @@ import shuffledp as sdp
 from shuffledp.cli import main
 from shuffledp.cli.app import COMMANDS
 from shuffledp.cli.demo.table import TABLE
+from shuffledp.cli.front import PANELS
 from shuffledp.randomizers.base import AnyLaw
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -208,6 +209,18 @@ def test_a_number_in_a_table_is_the_certified_one_rounded_up(row):
 def test_the_command_line_reference_is_up_to_date():
     written = {name: (DOCS / name).read_text(encoding="utf-8") for name in map(short, PAGES) if name.startswith("cli")}
     assert written == make_cli_reference.pages(), "docs/cli is out of date; run: python -m tools.make_cli_reference"
+
+
+CENTRAL = "[noise on the answer errs less](../decide.md#0-does-a-trusted-hand-hold-the-table)"
+
+
+def test_pages_on_tables_say_when_central_noise_is_better():
+    asks = next(iter(PANELS.values()))
+    pages = [f"cli/{name}.md" for name in asks]
+    pages += [f"how-to/{name}.md" for name in ("tables", "mean", "frequency", "histogram", "groups", "frequent-items")]
+    assert "cli/difference.md" in pages
+    for page in pages:
+        assert CENTRAL in " ".join((DOCS / page).read_text(encoding="utf-8").split()), page
 
 
 def test_the_command_line_reference_has_every_command():

@@ -38,6 +38,12 @@ Noise comes from secure randomness. `--simulation-seed` repeats a run for testin
 
 """
 """What docs/cli.md says before it lists the commands."""
+TRUSTED = """\
+If a trusted hand holds the table, [noise on the answer errs less](../decide.md#0-does-a-trusted-hand-hold-the-table)
+at the same epsilon.
+
+"""
+"""What the page of every command that asks a table says first; docs/how-to says the same."""
 
 
 def words(text: str) -> str:
@@ -88,7 +94,7 @@ def described(help_text: str) -> str:
 
 def section(name: str, command: Any, mark: str) -> str:
     """Return a command under its heading; a group of commands with each of them under its own."""
-    text = f"{mark} {name}\n\n{described(command.help)}\n\n"
+    text = f"{mark} {name}\n\n{described(command.help)}\n\n{TRUSTED if name in next(iter(PANELS.values())) else ''}"
     inner: dict[str, Any] = getattr(command, "commands", {})
     if inner:
         return text + "\n".join(section(f"{name} {each}", inner[each], mark + "#") for each in inner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Iterable
 from numbers import Integral
@@ -54,6 +55,17 @@ def whole_number(value: object, what: str, low: int, high: int | None = None) ->
     raise InvalidInput(f"{rule} {allowed}; got {shown(value)}", parameter)
 
 
+def _real(value: object) -> float:
+    """Return a number as a float; NaN of what is none, such as text and truth values (as in `whole_number`)."""
+    kind = getattr(getattr(value, "dtype", None), "kind", "f")  # of NumPy's scalars and arrays
+    if isinstance(value, str | bytes | bytearray | bool) or kind in "bSU":
+        return math.nan
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
 def number(value: object, what: str, low: float, high: float, *, below: bool = False) -> float:
     """Return ``value`` as a float if it is a number from ``low`` to ``high``.
 
@@ -73,14 +85,32 @@ def number(value: object, what: str, low: float, high: float, *, below: bool = F
     InvalidInput
         If the value is no number in that range.
     """
-    try:
-        found = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        found = math.nan
+    found = _real(value)
     if not (low <= found <= high) or (below and found == high):
         allowed = f"from {low:g} to {'below ' if below else ''}{high:g}"
         raise InvalidInput(f"{what} must be {allowed}; got {shown(value)}", _parameter(what))
     return found
+
+
+def cut_at_commas(text: str) -> tuple[str, ...]:
+    r"""Return the words of a text with commas between them, quotes as in CSV; no word if it is no such line.
+
+    It is none if it holds a line end outside quotes, or a word of more than 131,072 letters.
+
+    Parameters
+    ----------
+    text : str
+        What was typed.
+
+    Examples
+    --------
+    >>> cut_at_commas('yes, "no, never"'), cut_at_commas("yes\\nno,maybe")
+    (('yes', 'no, never'), ())
+    """
+    try:
+        return tuple(word.strip() for word in next(csv.reader([text], skipinitialspace=True), []))
+    except csv.Error:
+        return ()
 
 
 def choice(value: Any, what: str, known: Iterable[str]) -> Any:
@@ -101,8 +131,9 @@ def choice(value: Any, what: str, known: Iterable[str]) -> Any:
         If the value is none of them.
     """
     words = tuple(known)
-    if isinstance(value, str) and value in words:
-        return value
+    word = str.__str__(value) if isinstance(value, str) else None  # a subclass may have an __eq__ of its own
+    if word in words:
+        return word
     raise InvalidInput(f"{what} must be one of {', '.join(words)}; got {shown(value)}", _parameter(what))
 
 
@@ -124,10 +155,9 @@ def real_range(low: object, high: object) -> tuple[float, float]:
     InvalidInput
         If an end is not finite, low >= high, or the width is not finite or below 1e-150.
     """
-    try:
-        ends = float(low), float(high)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"the range needs two numbers; got {shown(low)} and {shown(high)}") from None
+    ends = _real(low), _real(high)
+    if any(math.isnan(end) and not isinstance(given, float) for given, end in zip((low, high), ends, strict=True)):
+        raise InvalidInput(f"the range needs two numbers; got {shown(low)} and {shown(high)}")
     if not (all(map(math.isfinite, ends)) and ends[0] < ends[1] and math.isfinite(ends[1] - ends[0])):
         raise InvalidInput(
             f"the range needs finite low < high and a finite width; got low {ends[0]} and high {ends[1]}"
@@ -162,9 +192,15 @@ def numbers_within(values: ArrayLike, what: str, rule: str, top: float, *, close
     import numpy as np
 
     try:
-        array = np.asarray(values, dtype=np.float64)
+        given = np.asarray(values)
+        entries = values if isinstance(values, list | tuple) else given.ravel() if given.dtype == object else ()
+        words = any(isinstance(entry, str | bytes | bool | np.bool_) for entry in entries)
+        no_number = words or given.dtype.kind in "bSU"
+        array = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"{what} must be {rule}; got {shown(values)}") from None
+        no_number, array = True, np.zeros(0)
+    if no_number:
+        raise InvalidInput(f"{what} must be {rule}; got {shown(values)}")
     valid = (array >= 0.0) & ((array <= top) if closed else (array < top))
     if not valid.all():
         where = f" in row {int(np.argmin(valid.ravel())) + 1}" if array.ndim else ""
@@ -209,23 +245,18 @@ def one_budget(epsilon0: float) -> float:
 
 def check_delta(delta: float) -> float:
     """Return delta as a float in (0, 1), or raise InvalidInput."""
-    try:
-        value = float(delta)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"delta must be a number in (0, 1); got {shown(delta)}") from None
+    value = _real(delta)
     if not 0.0 < value < 1.0:
-        raise InvalidInput(f"delta must be in (0, 1); got {delta}; a common choice is 1e-6, far below 1/n")
+        given = shown(delta)
+        raise InvalidInput(f"delta must be in (0, 1); got {given}; a common choice is 1e-6, far below 1/n")
     return value
 
 
 def check_epsilon(epsilon: float) -> float:
     """Return epsilon (nats) as a float in [0, inf], or raise InvalidInput if it is negative or no number."""
-    try:
-        value = float(epsilon)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"epsilon must be a number >= 0; got {shown(epsilon)}") from None
+    value = _real(epsilon)
     if math.isnan(value) or value < 0.0:
-        raise InvalidInput(f"epsilon must be >= 0 (nats); got {epsilon}")
+        raise InvalidInput(f"epsilon must be >= 0 (nats); got {shown(epsilon)}")
     return value
 
 

@@ -146,6 +146,8 @@ def _renumbered(message: str, row: Callable[[int], int]) -> str:
 
 VALUE = "\0"
 """Placeholder, in a message of `BadEntry`, for the value, followed by a comma."""
+DESCRIBES = "\1"
+"""Placeholder, in a message of `BadEntry`, for advice on rows of a header; it stands between rule and advice."""
 
 
 class BadEntry(InvalidInput):
@@ -163,6 +165,7 @@ class BadEntry(InvalidInput):
         Name of the column.
     row : int, optional
         The row (from 1), given if the entry is neither missing nor a number out of range: it may be a second header.
+        Where the message holds `DESCRIBES`, the last of the first rows that break the rule, as no later row does.
 
     Examples
     --------
@@ -174,9 +177,22 @@ class BadEntry(InvalidInput):
     def __init__(
         self, message: str, value: object = None, parameter: str | None = None, *, row: int | None = None
     ) -> None:
-        super().__init__(message.replace(f"{VALUE}, ", ""), parameter)
+        plain = message.replace(DESCRIBES, "; ")
+        super().__init__(plain.replace(f"{VALUE}, ", ""), parameter)
         self._message, self._value, self.row = message, value, row
-        self._told = message.replace(VALUE, value if isinstance(value, Written) else shown(value))
+        self._told = plain.replace(VALUE, value if isinstance(value, Written) else shown(value))
+
+    def of_text_file(self) -> InvalidInput:
+        """Return a copy of this error with advice for a text file whose first rows may describe its columns.
+
+        The advice comes first where no later row breaks the rule.
+        """
+        if DESCRIBES not in self._message or self.row is None:
+            return self.and_then("; if the first rows describe the columns, say so with `header_rows`")
+        which, told = (f"{self.row} rows are", "they describe") if self.row > 1 else ("row is", "it describes")
+        say = f"`header_rows = {self.row + 1}`"
+        advice = f", and only the first {which} so: if {told} the columns, say {say}; if not, "
+        return BadEntry(self._message.replace(DESCRIBES, advice), self._value, self.parameter, row=self.row)
 
     def and_then(self, more: str) -> InvalidInput:
         """Return a copy of this error whose message is followed by the text `more`."""

@@ -131,6 +131,18 @@ def test_published_bounds_are_shown_only_when_asked_for(run):
         assert usual[key] == every[key]
 
 
+def test_bounds_are_listed_only_where_asked_for(run):
+    assert "What was consulted" not in run(*PLAIN).out
+    assert "certified upper bound:" in run(*PLAIN, "--bounds", "certified").out
+    assert run(*PLAIN, "--json").json == run(*PLAIN, "--bounds", "certified", "--json").json
+    assert run(*PLAIN, "--bounds", "most").error == "--bounds must be certified or all; got 'most'"
+
+
+def test_the_head_says_over_how_many_rounds(run):
+    assert ", over all 12 rounds (" in run(*PLAIN, "--rounds", 12).out.splitlines()[0]
+    assert "round" not in run(*PLAIN).out.splitlines()[0]
+
+
 def test_all_bounds_can_be_read_in_80_columns(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     lines = run(*PLAIN, "--bounds", "all").out.splitlines()

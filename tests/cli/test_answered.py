@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+import shuffledp as sdp
+
 ASK = ("mean", "p.csv", "--value", "hours", "--low", 0, "--high", 40, "--epsilon0", 2, "--delta", 1e-6)
 AS = ("--missing-as", "no-answer")
 
@@ -52,6 +54,16 @@ def test_in_a_file_of_questions(run, tmp_path):
         "release", "p.csv", "--questions", "q.toml", "--epsilon0", 2, "--delta", 1e-6, "--simulation-seed", 1, "--json"
     ).json
     assert found["releases"][0]["answered_share"]["estimate"] == pytest.approx(2 / 3, abs=0.2)
+
+
+def test_a_mechanism_that_was_stated_is_not_replaced(run):
+    """`--mechanism one-bit` ran krr:3, and said nothing."""
+    told = "--mechanism one-bit has no report for no answer; leave it out"
+    assert told in run(*ASK, *AS, "--mechanism", "one-bit").error
+    assert "--mechanism must be one of one-bit, laplace" in run(*ASK, *AS, "--mechanism", "cauchy").error
+    assert run(*ASK, *AS, "--mechanism", "krr", "--json").json["mechanism"].startswith("krr")
+    with pytest.raises(sdp.InvalidInput, match="`mechanism` laplace has no report for no answer"):
+        sdp.estimate_mean([1.0, None], 0, 4, 1.0, delta=1e-6, mechanism="laplace", missing_as="no-answer")
 
 
 def test_what_is_refused(run, tmp_path):

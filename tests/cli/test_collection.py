@@ -161,7 +161,7 @@ MISTAKES = [
         "colour = 1\nchoices = ",
         "question 'Which dish?': unknown key 'colour'; known are text, choices, explanation, order, optional, family",
     ),
-    ("planned = 540", "planed = 540", "level 'careful': the key 'planned' is missing"),
+    ("planned = 540", "planed = 540", "level 'careful': missing key planned; write planned = 9"),
     (
         "choices = ",
         "multiple = true\nchoices = ",

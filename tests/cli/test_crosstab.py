@@ -86,6 +86,12 @@ def test_in_one_release_with_others(run, tmp_path):
         (("--columns", "yes,maybe"), "the record in row 2 is none of the categories ('yes', 'maybe')"),
         (("--seen", "levels"), "--seen can only be reports for this question; got 'levels'; leave it out"),
         (("--other", "west"), "--other must be a category of the table, or one of each column with a comma between"),
+        (
+            ("--other", "west\nyes"),
+            "--other must be a category of the table, or one of each column with a comma between",
+        ),
+        (("--other", "w" * 200_000), "--other must be a category of the table, or one of each column with a comma"),
+        (("--rows", "north\nwest,south"), "is no line of names with a comma between them"),
         (("--by", "side", "--groups", "north,south"), "--by makes the column 'side' public"),
     ],
 )

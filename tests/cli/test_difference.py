@@ -260,3 +260,37 @@ def test_in_python_a_simulation_and_a_variance_are_refused():
     wider = sdp.estimate_mean([1.0, 3.0] * 300, 0.0, 5.0, 2.0, **ask)
     with pytest.raises(sdp.InvalidInput, match="only estimates of one question"):
         sdp.difference(first, wider, delta=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["frequency", "mean"])
+def test_two_groups_of_34_have_the_interval_of_their_joint_law(run, tmp_path, kind):
+    """The laws are read from what a release printed; by Bennett's inequality it is 3.1 standard errors wide."""
+    columns = {"hours": [10.0, 30.0] * 34, "vote": ["yes", "no"] * 34, "side": ["north"] * 34 + ["south"] * 34}
+    pl.DataFrame(columns).write_csv(tmp_path / "p.csv")
+    groups = ("--by", "side", "--groups", "north,south", "--json")
+    known = run(*COMMANDS[kind], *groups).json
+    (tmp_path / "g.json").write_text(json.dumps(known), encoding="utf-8")
+    between = ("difference", "g.json", "--between", "north", "south", "--delta", 1e-6)
+    for entry in run(*between, "--json").json["estimates"]:
+        low, high = entry["confidence_interval"]
+        assert 1.5 < (high - low) / 2.0 / entry["standard_error"] < 2.3
+    assert "inequality" not in run(*between).out
+    for group in known["groups"]:  # a law that does not fit the numbers is no law of theirs
+        if kind == "mean":
+            group["estimate"] += 0.01
+        else:
+            group["estimates"][0]["frequency"] += 0.001
+    (tmp_path / "g.json").write_text(json.dumps(known), encoding="utf-8")
+    for entry in run(*between, "--json").json["estimates"]:
+        low, high = entry["confidence_interval"]
+        assert (high - low) / 2.0 / entry["standard_error"] > 2.3
+    assert "Bennett's inequality: with so few reports the interval is one that holds for any law" in " ".join(
+        run(*between).out.split()
+    )
+
+
+def test_an_interval_by_an_inequality_says_so(run, tmp_path):
+    pl.DataFrame({"hours": [10.0, 30.0] * 17}).write_csv(tmp_path / "p.csv")
+    ask = ("mean", "p.csv", "--value", "hours", "--low", 0, "--high", 40, *REST)
+    assert "Bernstein's inequality: with so few reports" in " ".join(run(*ask, "--mechanism", "laplace").out.split())
+    assert "inequality" not in run(*ask).out

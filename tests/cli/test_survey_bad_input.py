@@ -80,6 +80,19 @@ SURVEYS = {
 }
 
 
+def test_missing_keys_are_named_all_at_once(run, tmp_path):
+    (tmp_path / "s.toml").write_text('title = "Lunch"\norganiser = "The kitchen"\n', encoding="utf-8")
+    told = run("task", "draft", "s.toml", "--out", "lunch").error
+    assert told.startswith(
+        "the survey: missing keys contact, privacy_notice, opens, closes, expires, operated_by, questions; write c"
+    )
+    for line in ("opens = 2030-01-01T08:00:00Z", 'operated_by = {analyzer = "A", shuffler = "B", page = "B"}'):
+        assert line in told
+    (tmp_path / "s.toml").write_text(SURVEY + FIVE + '[[levels]]\nname = "x"\nepsilon0 = 2.0\n', encoding="utf-8")
+    told = run("task", "draft", "s.toml", "--out", "lunch").error
+    assert told == "the survey, level 'x': missing keys promise, planned; write promise = 1.0, planned = 9"
+
+
 @pytest.mark.costly("promise of a level")
 @pytest.mark.parametrize("name", SURVEYS)
 def test_a_survey_that_cannot_be_is_one_line_and_writes_nothing(run, tmp_path, name):

@@ -248,6 +248,8 @@ def test_what_people_read(run, people):
         ((*BY_ROW, "--unit", "row"), "unit must be one of client, example; got 'row'"),
         ((*BY_ROW, "--seen", "all"), "seen must be one of"),
         ((*BY_ROW, "--groups", "person", "--epsilon0", "rowwise"), r"client p\d\d has two budgets"),
+        ((*BY_ROW, "--epsilon0", "buys"), "--epsilon0 makes the column 'buys' public, and it is the one that is"),
+        ((*BY_ROW, "--groups", "buys"), "--groups makes the column 'buys' public, and it is the one that is asked"),
         ((*BY_ROW, "--epsilon0", "0"), "every client has the budget epsilon0 = 0"),
         ((*BY_ROW, "--epsilon0", "-1"), "epsilon0 must be from 0 to 700"),
         ((*BY_ROW, "--delta", "0"), "delta must"),

@@ -105,7 +105,7 @@ def test_what_is_refused():
         release.sum()
     with pytest.raises(InvalidInput, match="shares and means have a difference here; got Mean among those who"):
         sdp.difference(release, sdp.release(sdp.Mean(2, 10), values, **ask), delta=1e-6)
-    with pytest.raises(InvalidInput, match="mechanism must be one of krr"):
+    with pytest.raises(InvalidInput, match=r"is asked with krr, .*: `mechanism` laplace has no report for no answer"):
         sdp.release(sdp.Mean(2, 10), values, mechanism="laplace", **ask)
     with pytest.raises(InvalidInput, match=r"`missing_as` must be a number of the range \[2.0, 10.0\]; got no-answer"):
         sdp.release(sdp.Variance(2, 10), values, **ask)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,14 +11,16 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from shuffledp.errors import InvalidInput
+from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.questions.estimate import Estimate
-from shuffledp.questions.frequency import frequency
+from shuffledp.questions.estimate import CountEstimate, CountLaw, Estimate
+from shuffledp.questions.frequency import FREQUENCY_MECHANISMS, frequency, frequency_oracle
 from shuffledp.questions.mean import LongTailedEstimate
 from shuffledp.questions.ranges import RangeEstimate
 from shuffledp.questions.tally import ShuffledReports
 from shuffledp.questions.variance import VarianceEstimate
-from shuffledp.randomizers import RandomizedResponse
+from shuffledp.randomizers import OneBit, RandomizedResponse
+from shuffledp.releases.difference import of_counts
 
 LEVELS = (0.5, 0.9, 0.99)
 
@@ -160,3 +164,103 @@ def test_the_interval_of_a_difference_covers(n, m):
         missed += not low <= round(0.25 * m) / m - 0.2 <= high
     assert missed <= 0.065 * 4000
     assert found.support == (-1.0, 1.0)
+
+
+def known_law(mechanism: str, n: int, epsilon0: float = 2.0) -> CountLaw:
+    """The law of n reports of one budget about yes or no, or of one bit about a number."""
+    if mechanism == "one-bit":
+        stated = OneBit(0, 1).number_law(np.array([epsilon0]))
+        return CountLaw((n,), (float((stated.offset + stated.slope)[0]),), (float(stated.offset[0]),), target="mean")
+    stated = frequency_oracle(mechanism, 2).for_budgets((epsilon0,), (n,)).support_law(np.array([epsilon0]))
+    return CountLaw((n,), (float(stated.own[0]),), (float(stated.other[0]),))
+
+
+def of_count(law: CountLaw, count: int) -> CountEstimate:
+    value = (count - law.mean(0.0)) / law.slope
+    error = np.sqrt(law.variance(min(max(value, 0.0), 1.0))) / law.slope
+    return CountEstimate(np.array([value]), np.array([error]), 1.0 / law.slope, (0.0, 1.0), 0, np.array([count]), law)
+
+
+def drawn(law: CountLaw, share: float, rng: np.random.Generator) -> int:
+    (n,), (own,), (other,) = law.people, law.own, law.other
+    if law.target == "mean":  # everybody has the mean
+        return int(rng.binomial(n, other + (own - other) * share))
+    yes = round(share * n)
+    return int(rng.binomial(yes, own) + rng.binomial(n - yes, other))
+
+
+@pytest.mark.costly(but=("rr-34-34",))
+@pytest.mark.parametrize(("n", "m"), [(10, 10), (34, 34), (200, 200), (34, 60)])
+@pytest.mark.parametrize("mechanism", [*FREQUENCY_MECHANISMS, "one-bit"])
+def test_a_difference_inverts_the_joint_law_of_two_counts(mechanism, n, m):
+    """Two groups of 34 had 3.1 standard errors to each side, by Bennett's inequality, which nothing said.
+
+    Where the noise of yes and no differs much (oue, olh, hadamard) the worst share plausible for both widens intervals;
+    so does the bound for means of two groups of different sizes.
+    """
+    rng, laws = np.random.default_rng(25), (known_law(mechanism, n), known_law(mechanism, m))
+    one_bit = mechanism == "one-bit"
+    shares = (0.3, 0.45) if one_bit else (round(0.3 * n) / n, round(0.45 * m) / m)
+    known: dict[tuple[int, int], tuple[float, float]] = {}
+    runs, hits, widths = 400 if one_bit and n < 200 else 1000, 0, []
+    for _ in range(runs):
+        counts = (drawn(laws[0], shares[0], rng), drawn(laws[1], shares[1], rng))
+        if counts not in known:
+            found = of_counts(of_count(laws[0], counts[0]), of_count(laws[1], counts[1]), shared=False)
+            low, high = found.confidence_interval()
+            assert found.inequality() == ""
+            assert -1.0 <= low[0] <= found.value[0] <= high[0] <= 1.0 or abs(found.value[0]) > 1.0
+            known[counts] = low[0], high[0]
+        low, high = known[counts]
+        hits += low - 1e-12 <= shares[1] - shares[0] <= high + 1e-12
+        widths.append((high - low) / 2.0)
+    error = np.sqrt(sum(law.variance(share) / law.slope**2 for law, share in zip(laws, shares, strict=True)))
+    symmetric = one_bit or laws[0].own[0] + laws[0].other[0] == pytest.approx(1.0)
+    assert 0.945 <= hits / runs <= (0.99 if symmetric or min(n, m) >= 34 else 1.0)
+    equal = 2.2 if symmetric or n == 200 else 2.35
+    assert np.mean(widths) / error < (2.5 if one_bit and n != m else equal)
+
+
+def test_the_joint_law_needs_independent_counts():
+    """Levels are dealt to the same records once: two waves of the same people are then not independent."""
+    law = CountLaw((20, 14), (0.9, 0.7), (0.1, 0.3))
+    sides = of_count(law, 14), of_count(law, 20)
+    assert of_counts(*sides, shared=True) is None
+    assert of_counts(*sides, shared=False).confidence_interval()[1][0] > 0.17
+    plain = sides[1].minus(sides[0])
+    assert plain.inequality() == "Bennett's"
+    assert of_counts(plain, sides[1], shared=False) is None
+
+
+def test_a_difference_turns_its_sign_with_its_sides():
+    one, two = of_count(known_law("rr", 34), 12), of_count(known_law("rr", 50), 31)
+    (low, high), (under, over) = (
+        of_counts(*sides, shared=False).confidence_interval() for sides in ((one, two), (two, one))
+    )
+    assert (low, high) == (-over, -under)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(4, 12), st.integers(4, 12), st.integers(0, 12), st.integers(0, 12), st.floats(0.6, 0.98))
+def test_the_interval_of_a_difference_holds_what_two_exact_tails_allow(n, m, first, second, own):
+    """Against sums over all counts: every pair of shares within both intervals whose two tails are above the chance."""
+    one, two = CountLaw((n,), (own,), (1.0 - own,)), CountLaw((m,), (own,), (0.3,))
+    counts = min(first, n), min(second, m)
+    found = of_counts(of_count(one, counts[0]), of_count(two, counts[1]), shared=False)
+    low, high = found.confidence_interval()
+    t = counts[1] / two.slope - counts[0] / one.slope
+    for h, k in itertools.product(range(n + 1), range(m + 1)):
+        table = np.outer(*(binomials(law, has) for law, has in ((one, h), (two, k))))
+        far = np.arange(m + 1)[None, :] / two.slope - np.arange(n + 1)[:, None] / one.slope
+        tails = table[far >= t - 1e-9].sum(), table[far <= t + 1e-9].sum()
+        ends = one.interval(counts[0], 0.00125), two.interval(counts[1], 0.00125)
+        inside = ends[0][0] <= h / n <= ends[0][1] and ends[1][0] <= k / m <= ends[1][1]
+        if inside and min(tails) > 0.02375 and found.few(0.05)[0]:
+            assert low[0] - 1e-12 <= k / m - h / n <= high[0] + 1e-12
+
+
+def binomials(law: CountLaw, yes: int) -> FloatArray:
+    chances = np.ones(1)
+    for chance in [law.own[0]] * yes + [law.other[0]] * (law.n - yes):
+        chances = np.convolve(chances, [1.0 - chance, chance])
+    return chances

@@ -152,3 +152,13 @@ def test_a_file_written_anew_between_the_passes_is_refused(changes, tmp_path, fo
     changes(lambda: write(2.0))
     with pytest.raises(InvalidInput, match=r"people\.\w+ (was written|had other people).*leave it unchanged until"):
         sdp.release(VOTE, file, **TOLD, seen="reports")
+
+
+@pytest.mark.parametrize("name", ["missing_as", "other"])
+@pytest.mark.parametrize("question", [sdp.Crosstab(["a", "b"], ["c", "d"]), sdp.Frequency(["a", "b"]), sdp.Mean(0, 1)])
+def test_what_replaces_a_record_is_one_word(question, name):
+    """An array ended in NumPy's ValueError on its truth."""
+    columns = {"x": ["a", "b"] * 50, "y": ["c", "d"] * 50}
+    value = ["x", "y"] if question.name == "crosstab" else "x"
+    with pytest.raises(sdp.InvalidInput, match=f"^`{name}` must be one word or number; got array"):
+        sdp.release(question, columns, value=value, budgets=1.0, delta=1e-6, **{name: np.array(["a", "c"])})

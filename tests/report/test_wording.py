@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import shuffledp as sdp
 from shuffledp.numerics.interval import Interval
+from shuffledp.questions.view import Entry
 from shuffledp.releases.wrappers import estimate_frequency
-from shuffledp.report.answer import notes
+from shuffledp.report.answer import interval_words, notes, tells_nothing
 from shuffledp.report.to_json import FORMAT, dumps
 from shuffledp.report.wording import (
     covers,
@@ -216,6 +217,16 @@ def test_an_interval_as_wide_as_the_range_says_nothing(value, shares):
     assert plus_minus(np.nextafter(value, 0.0), span, shares=shares).startswith("± ")
     assert plus_minus(value, span, shares=shares) == "says nothing yet"
     assert plus_minus(math.inf, span, shares=shares) == "says nothing yet"
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "nothing"), [(52.0, 8.0, 90.0, False), (60.0, 8.0, 90.0, True), (30.0, 0.0, 76.0, True)]
+)
+def test_an_interval_that_reaches_over_half_of_the_range_says_nothing(value, low, high, nothing):
+    """8 to 90 of 0 to 90 was told as an answer."""
+    assert tells_nothing(Entry("", value, 20.0, low, high), (0.0, 90.0)) is nothing
+    scaled = Entry("", value / 90.0, 0.2, low / 90.0, high / 90.0)
+    assert (interval_words(scaled) == "says nothing yet") is nothing
 
 
 def test_one_person_whose_mean_says_nothing():

@@ -56,7 +56,8 @@ TITLE = r"if the first lines are a title and the header comes later, say how man
         (
             "two-header-rows.csv",
             {},
-            r"^age in row 1 is not a number; .* describe the columns, say so with `header_rows`$",
+            r"^age in row 1 is not a number, and only the first row is so: if it describes the columns, say "
+            r"`header_rows = 2`; if not, give every row a number, or name a word that means missing with .*$",
         ),
         ("title.csv", {}, f"^row 2 of .* has 2 fields, the header has 1; .*{TITLE}$"),
         ("title-of-a-spreadsheet.csv", {}, f"^no column 'age' in .*{TITLE}$"),
@@ -116,10 +117,34 @@ def shares(name: str, **more: object) -> sdp.Release:
 
 def test_descriptions_of_columns_are_not_counted_as_people():
     """`--other` was all that a refusal offered, and three rows of a header would have been three answers."""
-    line = r"none of the categories \('yes', 'no'\); .* `other`, or add one; if the first rows describe the columns"
+    line = (
+        r"none of the categories \('yes', 'no'\), and only the first row is so: if it describes the columns, say "
+        r"`header_rows = 2`; if not, name the category that such a record counts as with `other`, or add one$"
+    )
     with pytest.raises(InvalidInput, match=line):
         shares("two-header-rows.csv")
     assert shares("two-header-rows.csv", table_options=TableOptions(header_rows=2)).n == 2
+
+
+def test_only_a_first_row_unlike_all_others_is_taken_for_a_header(tmp_path):
+    known, more = tmp_path / "t.csv", "; if the first rows describe the columns, say so with `header_rows`"
+    way = "name the category that such a record counts as with `other`, or add one"
+    two = ", and only the first 2 rows are so"
+    for rows, told in (
+        (["Response", "Id", "yes", "no"], f"{two}: if they describe the columns, say `header_rows = 3`; if not, {way}"),
+        (["Response", "yes", "maybe"], f"; {way}{more}"),
+        (["yes", "Response"], f"; {way}{more}"),
+        (["Response"], f"; {way}{more}"),
+    ):  # fmt: skip
+        known.write_text("\n".join(["vote", *rows]) + "\n", encoding="utf-8")
+        with pytest.raises(InvalidInput) as raised:
+            sdp.release(sdp.Frequency(["yes", "no"]), known, value="vote", budgets=1.0, delta=1e-6)
+        assert str(raised.value).endswith(f"is none of the categories ('yes', 'no'){told}")
+    with pytest.raises(InvalidInput) as raised:  # arrays have no rows of a header
+        sdp.release(
+            sdp.Frequency(["yes", "no"]), {"vote": ["Response", "yes", "no"]}, value="vote", budgets=1.0, delta=1e-6
+        )
+    assert str(raised.value).endswith(f"; {way}")
 
 
 def test_several_answers_in_one_cell_are_told_apart_from_an_unlisted_one():

@@ -53,7 +53,7 @@ class Outputs:
         return {option: path for option, path in asked.items() if path is not None}
 
 
-def run_amplify(setting: Setting, delta: float, outputs: Outputs, *, published: bool) -> None:
+def run_amplify(setting: Setting, delta: float, outputs: Outputs, bounds: str | None) -> None:
     """Certify a setting, print the guarantee, and write the files that were asked for.
 
     Parameters
@@ -64,8 +64,8 @@ def run_amplify(setting: Setting, delta: float, outputs: Outputs, *, published: 
         Central delta, in (0, 1).
     outputs : Outputs
         Where the result is written.
-    published : bool
-        Whether every published bound is evaluated and shown.
+    bounds : {"certified", "all"} or None
+        Which bounds are listed; "all" evaluates every published bound too. None lists none of them.
     """
     with contextlib.ExitStack() as stack:
         reservations = {o: stack.enter_context(reserved(path, o)) for o, path in outputs.files.items()}
@@ -73,7 +73,7 @@ def run_amplify(setting: Setting, delta: float, outputs: Outputs, *, published: 
         every = outputs.levels_out is not None
         with working("Certifying") as progress:
             wanted = max(MOST_LEVELS, setting.budgets.levels) if every else MOST_LEVELS
-            whole = certify(setting, delta, max_levels=wanted, published=published, progress=progress)
+            whole = certify(setting, delta, max_levels=wanted, published=bounds == "all", progress=progress)
             guarantee = dataclasses.replace(whole, levels=tuple(some_levels(whole, MOST_LEVELS))) if every else whole
             for option, file in files.items():
                 file.writelines(_contents(option, guarantee, whole))
@@ -85,7 +85,7 @@ def run_amplify(setting: Setting, delta: float, outputs: Outputs, *, published: 
 
     for note in large_delta_notes(guarantee):  # before the number, which means little at such a delta
         console().print(f"[bold red]Warning:[/] {note}")
-    print_guarantee(console(), guarantee)
+    print_guarantee(console(), guarantee, bounds=bounds is not None)
     for note in dummies_notes(guarantee):
         console().print(note)
     tell_written(outputs)

@@ -274,7 +274,7 @@ AMPLIFY: Mapping[str, tuple[Any, Any]] = {
     "delta": (o.Delta, NEEDED),
     **POPULATION,
     **SITUATION,
-    "bounds": (o.Bounds, "certified"),
+    "bounds": (o.Bounds, None),
     "board": (o.Board, None),
     "levels_out": (o.LevelsOut, None),
     "curve": (o.Curve, None),
@@ -312,13 +312,12 @@ def amplify(**typed: Any) -> None:
     shuffledp amplify --level 0.5:9000 --level 2:1000 --seen reports --randomizer rr --delta 1e-6
     """
     from shuffledp.cli.amplify import Outputs, run_amplify
-    from shuffledp.cli.population import parse_bounds
 
-    published = parse_bounds(typed["bounds"])
+    bounds = o.parse_bounds(typed["bounds"])
     people, question = _asked(typed)
     outputs = Outputs(typed["json"], typed["report"], typed["levels_out"], typed["curve"], typed["renyi"],
                       typed["board"])  # fmt: skip
-    run_amplify(question.about(people.budgets()), typed["delta"], outputs, published=published)
+    run_amplify(question.about(people.budgets()), typed["delta"], outputs, bounds)
 
 
 def calibrate(**typed: Any) -> None:

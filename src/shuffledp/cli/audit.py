@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ import typer
 from shuffledp import randomizers
 from shuffledp.audit import AuditResult, audit_pipeline, audit_randomizer
 from shuffledp.audit.loading import COMMAND
+from shuffledp.checks import cut_at_commas
 from shuffledp.cli.population import FAMILIES, Population, parse_randomizer, parse_seen
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import choose_random
@@ -163,7 +163,7 @@ def parse_target(text: str) -> Any:
 
 def parse_records(text: str) -> list[int] | list[float] | list[str]:
     """Return the values of --records: whole numbers or else numbers, if all are, else words (quotes as in CSV)."""
-    words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
+    words = list(cut_at_commas(text))
     if len(set(words)) < 2 or not all(words):
         raise InvalidInput(f"--records needs two different records or more; got {shown(text)}; write it like 0,1")
     try:

@@ -20,20 +20,19 @@ from shuffledp import __version__
 from shuffledp.checks import check_delta
 from shuffledp.cli.ledger import LONGEST_RESULT, UNREADABLE, check_format, read_guarantee, setting_of
 from shuffledp.errors import InvalidInput, path_shown, printable, shown
-from shuffledp.questions.estimate import Estimate
-from shuffledp.questions.frequency import Frequency
-from shuffledp.questions.mean import LongTailedEstimate, Mean
-from shuffledp.questions.ranges import Histogram
-from shuffledp.questions.vectors import VectorMean
+from shuffledp.questions.estimate import CountEstimate, Estimate
+from shuffledp.questions.mean import LongTailedEstimate
+from shuffledp.questions.question import SHUFFLED, Task, question_type
+from shuffledp.questions.tally import tally_for
 from shuffledp.questions.view import CONFIDENCE, Entry, Shape
 from shuffledp.releases.difference import Difference, Side, check_question, subtract
 from shuffledp.report import wording
-from shuffledp.report.answer import taken_as_people
+from shuffledp.report.answer import by_inequality, taken_as_people
 from shuffledp.report.checklist import ONE_PROGRAM, OPEN, OTHERS, SEVERAL_ROWS, TABLE, TIMES, Point, points
 from shuffledp.report.page import bars_picture, histogram_picture, mean_picture, page_template
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, near, probability, share, up, with_error
-from shuffledp.setting import SEEN_MEANING
+from shuffledp.setting import SEEN_MEANING, Setting
 from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
 from shuffledp.whole_files import read_bytes
 
@@ -43,13 +42,11 @@ MOST_ROWS = 60
 """Largest number of categories, bins or coordinates in the table on the terminal."""
 
 
-SHAPES: dict[str, Shape] = {each.name: each.shape for each in (Frequency, Histogram, Mean, VectorMean)}
-"""Shapes of the questions whose answers have a difference, by name."""
 NO_ROOM = "The deltas of the two leave no room at this delta; name a larger --delta."
 
 
-def difference_notes(found: Difference) -> list[str]:
-    """Return sentences on whom the guarantee protects, and on how to read an interval."""
+def difference_notes(found: Difference, *, simultaneous: bool = False) -> list[str]:
+    """Return sentences on whom the guarantee protects, and on how to read an interval; see `difference_table`."""
     who = (
         "Nobody is in both, so the larger cost holds for everybody."
         if found.disjoint
@@ -62,7 +59,8 @@ def difference_notes(found: Difference) -> list[str]:
     alone = not (found.before.besides or found.after.besides)
     read = "Where an interval contains 0, the noise alone may have made the difference."
     owned = taken_as_people([found.before.unit, found.after.unit])
-    return [who, *([] if alone else [besides]), *owned, read]
+    why = by_inequality(found.analysis, simultaneous=simultaneous)
+    return [who, *([] if alone else [besides]), *owned, *why, read]
 
 
 def direction(names: tuple[str, str]) -> str:
@@ -110,7 +108,7 @@ def difference_to_json(found: Difference, names: tuple[str, str], *, simultaneou
         "disjoint": found.disjoint,
         "epsilon": {"upper": found.epsilon},
         "delta": found.delta,
-        "notes": difference_notes(found),
+        "notes": difference_notes(found, simultaneous=simultaneous),
     }  # fmt: skip
 
 
@@ -175,13 +173,13 @@ def print_difference(console: Console, found: Difference, names: tuple[str, str]
     console.print(f"[bold]{together}[/]", highlight=False)
     if found.epsilon == float("inf"):
         console.print(NO_ROOM, highlight=False)
-    for note in difference_notes(found):
+    for note in difference_notes(found, simultaneous=simultaneous):
         console.print(note, highlight=False)
 
 
 def shape_of(found: Difference) -> Shape:
     """Return the shape that both answers have in common."""
-    return SHAPES[found.before.question]
+    return question_type(found.before.question).shape
 
 
 def shown_label(label: dict[str, Any]) -> str:
@@ -338,7 +336,7 @@ def difference_page(
         table={"headings": headings, "rows": rows[:_ROWS_OF_A_PAGE], "remark": remark},
         sides=list(zip(names, (found.before, found.after), strict=True)),
         found=found,
-        notes=[*([NO_ROOM] if math.isinf(found.epsilon) else []), *difference_notes(found)],
+        notes=[*([NO_ROOM] if math.isinf(found.epsilon) else []), *difference_notes(found, simultaneous=simultaneous)],
         checklist=difference_checklist(found),
         command=command,
         version=version,
@@ -521,8 +519,24 @@ def _side(path: Path, entry: Known, besides: int = 0) -> Side:
     numbers = (*np.ravel(value), *np.ravel(error), low, high, step)
     if not (all(map(math.isfinite, numbers)) and low < high and step > 0.0 and bool(np.all(error > 0.0))):
         raise _bad(path)
-    analysis = kind(value, error, step, (low, high), uninformative)
-    return Side(question, labels, analysis, n, cost, setting_of(entry), unit, besides)
+    setting = setting_of(entry)
+    analysis = _with_law(kind(value, error, step, (low, high), uninformative), setting, n)
+    return Side(question, labels, analysis, n, cost, setting, unit, besides)
+
+
+def _with_law(plain: Estimate, setting: Setting | None, n: int) -> Estimate:
+    """Return an estimate with the law of its counts, if the setting states it and the numbers fit it."""
+    if setting is None or setting.seen not in SHUFFLED:
+        return plain
+    try:
+        found = tally_for(Task(setting.randomizer, setting.budgets, setting.seen)).with_law(plain)
+    except InvalidInput:
+        return plain
+    if not isinstance(found, CountEstimate):
+        return plain
+    low, high = plain.support
+    expected = found.law.mean(0.0) + found.law.slope * (plain.value - low) / (high - low)
+    return found if found.law.n == n and bool(np.all(np.abs(expected - found.counts) < 1e-6)) else plain
 
 
 def _answer(question: str, entry: Known) -> tuple[tuple[Hashable, ...] | None, Any, Any]:

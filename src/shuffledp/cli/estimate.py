@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ from rich.markup import escape
 
 from shuffledp import __version__
 from shuffledp.accounting import certify, drawn_profile
-from shuffledp.checks import MAX_EPSILON0, choice
+from shuffledp.checks import MAX_EPSILON0, choice, cut_at_commas
 from shuffledp.errors import InvalidInput, path_shown, shown
 from shuffledp.numerics.randomness import choose_random
 from shuffledp.progress import Progress
@@ -29,7 +28,7 @@ from shuffledp.report.terminal import Shown, print_grouped, print_guarantees, pr
 from shuffledp.report.to_json import dumps, grouped_to_json, release_to_json, weighted_to_json
 from shuffledp.report.wording import down, near, probability, unshuffled, up
 from shuffledp.shell.estimate_options import typed_name
-from shuffledp.shell.options import BOUNDS, table_options
+from shuffledp.shell.options import parse_bounds, table_options
 from shuffledp.shell.output import COMMAND_LINE, console, opened_ledger, outputs, working
 from shuffledp.whole_files import read_bytes
 
@@ -349,8 +348,7 @@ def check_stated(typed: Typed) -> None:
     """
     if typed["title"] and typed["report"] is None and typed["ledger"] is None:
         raise InvalidInput("--title is that of the page and of the entry; add --report FILE.html or --ledger FILE")
-    if typed["bounds"] not in (None, *BOUNDS):
-        raise InvalidInput(f"--bounds must be {' or '.join(BOUNDS)}; got {shown(typed['bounds'])}")
+    parse_bounds(typed["bounds"])
 
 
 def check_weights(typed: Typed) -> None:
@@ -379,7 +377,7 @@ def parse_groups(by: str | None, text: str | None) -> tuple[str, tuple[str, ...]
 
 def parse_values(text: str) -> tuple[str, ...]:
     """Return the column names of --values: comma-separated, quotes as in CSV."""
-    names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []))
+    names = cut_at_commas(text)
     if not names or not all(names):
         raise InvalidInput(f"--values needs the names of columns with a comma between them; got {shown(text)}")
     return names

@@ -184,7 +184,7 @@ QUESTIONS: Mapping[str, Command] = {
         "--value hours_per_week --low 1 --high 99 --epsilon0 0.5",
         {
             **RANGE,
-            "mechanism": (o.NumberMechanism, "one-bit"),
+            "mechanism": (o.NumberMechanism, None),
             "delta0": (o.OwnDelta0, 0.0),
             **e.typed_options("margins"),
             **COUNTS,

@@ -15,7 +15,6 @@ from shuffledp.dummies import DiscreteLaplace, Dummies, NormalDummies, Uniform, 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import SEEN, SEEN_MEANING, Seen, Setting
-from shuffledp.shell.options import BOUNDS
 from shuffledp.shell.output import working
 from shuffledp.tables.options import AS_FOUND, TableOptions
 
@@ -365,13 +364,6 @@ def parse_seen(seen: str | None, levels: int, known: tuple[Seen, ...] = SEEN) ->
             raise InvalidInput(f"--seen is needed, because there are {levels} budget levels; choose one of {listed}")
         return "reports"
     return choice(seen, "--seen", known)
-
-
-def parse_bounds(which: str) -> bool:
-    """Return whether --bounds asks for every published bound."""
-    if which not in BOUNDS:
-        raise InvalidInput(f"--bounds must be {' or '.join(BOUNDS)}; got {shown(which)}")
-    return which == "all"
 
 
 def _from_levels(texts: tuple[str, ...]) -> Budgets:

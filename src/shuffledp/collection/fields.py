@@ -92,6 +92,19 @@ class Fields:
             raise InvalidInput(f"{self.what}: the key {shown(key)} is missing")
         return self._values.pop(key)
 
+    def require(self, lines: Mapping[str, str]) -> None:
+        """Refuse values without some of these keys: the message names all that are missing.
+
+        Parameters
+        ----------
+        lines : mapping of str to str
+            A line that sets each key, as an example.
+        """
+        gone = [key for key in lines if key not in self._values]
+        if gone:
+            named, they = ", ".join(gone), "key" if len(gone) == 1 else "keys"
+            raise InvalidInput(f"{self.what}: missing {they} {named}; write {', '.join(lines[key] for key in gone)}")
+
     def has(self, key: str) -> bool:
         """Return whether a key is present and not read yet."""
         self._known[key] = None

@@ -64,6 +64,25 @@ _WAYS = {
 }
 """Keys that surveys elsewhere use, each with the way in which it is done here."""
 _TIMES = ("opens", "closes", "expires")
+_NEEDED = {
+    "title": 'title = "Lunch"',
+    "organizer": 'organizer = "The kitchen"',
+    "contact": 'contact = "kitchen@example.org"',
+    "privacy_notice": 'privacy_notice = "https://example.org/privacy"',
+    "opens": "opens = 2030-01-01T08:00:00Z",
+    "closes": "closes = 2030-01-31T18:00:00Z",
+    "expires": "expires = 2030-02-28T18:00:00Z",
+    "operated_by": 'operated_by = {analyzer = "A", shuffler = "B", page = "B"}',
+    "questions": '[[questions]] with text = "Lunch?" and choices = ["soup", "fish"]',
+}
+"""A line of a survey for each key that has no default, as an example."""
+_OF_LEVEL = {
+    "name": 'name = "usual"',
+    "epsilon0": "epsilon0 = 4.0",
+    "promise": "promise = 1.0",
+    "planned": "planned = 9",
+}
+"""The same of a level."""
 
 
 def draft_of_survey(
@@ -101,8 +120,7 @@ def draft_of_survey(
     InvalidInput
         If the survey is malformed, no dummies can keep its promises, or a wanted half-width cannot be reached.
     """
-    fields = Fields(_DEFAULTS | _toml(data), "the survey")
-    language = fields.line("language") if fields.has("language") else "en"
+    fields, language = _survey(data)
     title = _texts(fields.take("title"), language)
     if fields.has("groups"):
         fields.take("groups")
@@ -234,8 +252,7 @@ def request_of_survey(
     InvalidInput
         If the survey is malformed, or nothing states how many people are expected.
     """
-    fields = Fields(_DEFAULTS | _toml(data), "the survey")
-    language = fields.line("language") if fields.has("language") else "en"
+    fields, language = _survey(data)
     groups = survey_groups(data)
     questions = _questions(fields, language, folder)
     levels = [_level(entry, language) for entry in fields.list_of("levels", 1, 8)] if fields.has("levels") else []
@@ -252,6 +269,20 @@ def request_of_survey(
     budgets = tuple(level["epsilon0"] for level in levels)
     found = _request(questions, delta, admission, wishes, budgets, shufflers)
     return replace(found, promises=promises)
+
+
+def _survey(data: bytes) -> tuple[Fields, str]:
+    """Return the fields of a survey with what has a default, after checking that nothing else is missing; its language.
+
+    Its groups are no field of the survey that is drafted for one of them.
+    """
+    known = _toml(data)
+    spelled = {"organizer" if key == "organiser" else key: value for key, value in known.items() if key != "groups"}
+    given = Fields(spelled, "the survey")
+    _explain(given)
+    given.require(_NEEDED)
+    fields = Fields(_DEFAULTS | known, "the survey")
+    return fields, fields.line("language") if fields.has("language") else "en"
 
 
 def has_levels(data: bytes) -> bool:
@@ -611,6 +642,7 @@ def best_bits(question: dict[str, Any], levels: list[dict[str, Any]]) -> int:
 
 def _level(entry: object, language: str) -> dict[str, Any]:
     fields = _fields_of(entry, "level", "name")
+    fields.require(_OF_LEVEL)
     level: dict[str, Any] = {"name": _texts(fields.take("name"), language)}
     level |= {"epsilon0": fields.number("epsilon0"), "planned": fields.whole("planned", 0, MOST_PEOPLE)}
     level["promise"] = fields.number("promise")

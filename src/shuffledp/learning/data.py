@@ -17,7 +17,7 @@ from shuffledp.learning.features import PICTURE_MAPS as PICTURES
 from shuffledp.learning.features import Map, Scaled, picture_features
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness
-from shuffledp.records.sources import person_words
+from shuffledp.records.sources import person_words, refuse_public
 from shuffledp.tables import Table, TableOptions, canonical, canonical_texts, read_columns
 from shuffledp.tables.options import AS_FOUND, twice
 
@@ -196,6 +196,7 @@ def _table(asked: Asked, source: Path, random: Randomness) -> Records:
     own = [budget] if isinstance(budget, str) else list[str]()
     if own and asked.clients is not None:
         raise InvalidInput("--clients spreads rows over clients at random, so a client has no budget column; name one")
+    refuse_public({"epsilon0": own, "groups": [asked.groups] if asked.groups else []}, [asked.label, *scaled.names])
     texts = [asked.label, *([] if asked.groups is None else [asked.groups])]
     columns = read_columns(source, numbers=[*scaled.names, *own], texts=texts, gaps=scaled.names, options=asked.table)
     rows = scaled.rows(columns.numbers)

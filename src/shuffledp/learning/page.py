@@ -251,7 +251,7 @@ def training_to_json(training: Training) -> dict[str, Any]:
 
 
 def print_training(console: Console, training: Training) -> None:
-    """Print a run's accuracy, the guarantee of each level, the bounds evaluated, and the assumptions."""
+    """Print a run's accuracy, the guarantee of each level, and the assumptions."""
     guarantee = training.guarantee
     if not guarantee.private:
         console.print(NOT_PRIVATE, style="bold red")
@@ -277,7 +277,6 @@ def print_training(console: Console, training: Training) -> None:
     )
     console.print(Text(f"Neighbours: {UNIT_MEANING[guarantee.unit]}. {_server(guarantee)}"))
     console.print(_levels(training))
-    console.print(_consulted(guarantee))
     console.print("What it rests on", style="italic")
     for sentence in training.sentences:
         console.print(Text(f"- {sentence}"))
@@ -329,16 +328,6 @@ def _levels(training: Training) -> Table:
         table.add_row(
             wording.local_budget(level), wording.count(level.count), wording.up(level.epsilon.upper), style=style
         )
-    return table
-
-
-def _consulted(guarantee: TrainingGuarantee) -> Table:
-    table = Table(title="What was consulted (for the worst level)", title_justify="left", box=None)
-    for heading in ("bound", "epsilon", "where it stands, or why it does not apply"):
-        table.add_column(heading, overflow="fold")
-    for entry in guarantee.evidence:
-        value = "" if entry.epsilon is None else wording.up(entry.epsilon.upper)
-        table.add_row(entry.key, value, Text(entry.refused or entry.reference), style=None if value else "dim")
     return table
 
 

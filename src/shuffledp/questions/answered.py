@@ -72,6 +72,8 @@ class AnsweredMean(Estimate):
     error: FloatArray
     wide: Callable[[float, FloatArray], FloatArray]
 
+    inequality_name: ClassVar[str] = ""
+
     def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return both ends of the interval, see the class; parameters as for `Estimate.confidence_interval`."""
         inside = np.flatnonzero(np.abs(self.apart) <= self.wide(chance_of_a_miss(level), self.error))

@@ -13,7 +13,6 @@ tables at least as far)/(1 + number of tables), so noise alone does not look lik
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
+from shuffledp.checks import cut_at_commas
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.floats import bdtr, ndtri
 from shuffledp.numerics.interval import FloatArray
@@ -387,7 +387,7 @@ class Crosstab(Question):
         lists = (self.rows, self.columns)
         if any(given in labels for labels in lists):
             return tuple(given if given in labels else None for labels in lists)  # type: ignore[return-value]
-        words = next(csv.reader([given], skipinitialspace=True), []) if isinstance(given, str) else given
+        words = cut_at_commas(given) if isinstance(given, str) else given
         pair = (
             [word.strip() if isinstance(word, str) else word for word in words]
             if isinstance(words, list | tuple)

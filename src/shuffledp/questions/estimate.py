@@ -99,6 +99,9 @@ class Estimate:
     long_tailed: ClassVar[bool] = False
     """Whether the noise of a report is unbounded."""
 
+    inequality_name: ClassVar[str] = "Bennett's"
+    """The inequality that holds for any sum of such reports; "" where intervals are made otherwise."""
+
     def confidence_interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return both ends of a two-sided confidence interval, in the range; it is never empty, see the module.
 
@@ -127,6 +130,28 @@ class Estimate:
         """
         half = self.half_width(chance_of_a_miss(level, self.value.size if simultaneous else 1), self.standard_error)
         return around(self.value, half, half, self.support)
+
+    def inequality(self, level: float = 0.95, simultaneous: bool = False) -> str:
+        """Return the name of the inequality that makes an interval wider than the normal one; "" where none does.
+
+        Parameters
+        ----------
+        level, simultaneous
+            As for `confidence_interval`.
+        """
+        miss = chance_of_a_miss(level, self.value.size if simultaneous else 1)
+        return self.inequality_name if bool(np.any(self.few(miss))) else ""
+
+    def few(self, miss: float) -> NDArray[np.bool_]:
+        """Return, for each target, whether so few reports decide that an inequality widens its interval.
+
+        Parameters
+        ----------
+        miss : float
+            Chance of a miss, in (0, 1).
+        """
+        spread = np.asarray((self.standard_error / self.step) ** 2)
+        return np.asarray(spread < 2.0 * self.enough * ndtri(miss / 2.0) ** 2)
 
     def minus(self, other: Estimate) -> Estimate:
         """Return the estimate of the difference between this target and that of ``other``.
@@ -262,7 +287,7 @@ MOST_PEOPLE = 10**6
 """Largest number of people for which the rounding error of a tail is proven to stay below `SLACK`."""
 
 
-_NEAR_MEAN = 3
+NEAR_MEAN = 3
 """Distance (reports) from E C within which a tail of a mean's count is taken as 1, see the module."""
 
 
@@ -521,7 +546,7 @@ class CountLaw:
 
         For a mean it is 1 where the expected count is above ``count`` - 3.
         """
-        if self.target == "mean" and count < self.mean(step / self.steps) + _NEAR_MEAN:
+        if self.target == "mean" and count < self.mean(step / self.steps) + NEAR_MEAN:
             return 1.0
         start, law = self.chances(step)
         place = count - start
@@ -532,7 +557,7 @@ class CountLaw:
 
         For a mean it is 1 where the expected count is below ``count`` + 3.
         """
-        if self.target == "mean" and count > self.mean(step / self.steps) - _NEAR_MEAN:
+        if self.target == "mean" and count > self.mean(step / self.steps) - NEAR_MEAN:
             return 1.0
         start, law = self.chances(step)
         place = count - start
@@ -671,3 +696,7 @@ class CountEstimate(Estimate):
         low, high = (start + (end - start) * ends[:, side].reshape(np.shape(self.value)) for side in (0, 1))
         possible = np.clip(self.value, start, end)
         return np.minimum(low, possible), np.maximum(high, possible)
+
+    def inequality(self, level: float = 0.95, simultaneous: bool = False) -> str:
+        """Return "" where the law of the counts is inverted; see `Estimate.inequality`."""
+        return "" if self.law.affordable else super().inequality(level, simultaneous)

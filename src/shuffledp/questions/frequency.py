@@ -316,16 +316,18 @@ class FrequencyTally(Tally):
         variance = (sums.drawn + own) * scale**2 + assigned
         step = float(table.coefficients[0].max()) * scale
         plain = Estimate(value, np.sqrt(variance), step, (0.0, 1.0), uninformative)
-        return plain if self.task.by_level else self._with_law(plain, table.read(found, 0))
+        return self.with_law(plain)
 
-    def _with_law(self, plain: Estimate, counts: FloatArray) -> Estimate:
-        """Return the estimate with the distribution of its counts attached, which intervals invert, where it is known.
+    def with_law(self, plain: Estimate) -> Estimate:
+        """Return the estimate with the distribution of its counts, known where all reports have the same weight.
 
-        It is known where all reports have the same weight: each count is then a sum of indicators.
+        See `Tally.with_law`.
         """
         budgets = self.task.budgets
-        if budgets.levels > MOST_LEVELS:
+        if self.task.by_level or budgets.levels > MOST_LEVELS:
             return plain
+        sums = Sums(*self._public(self._terms))
+        counts = plain.value * sums.weights_total + sums.wrong
         law = self._law(slice(None))
         people, own, other = (tuple(column.tolist()) for column in (budgets.counts, law.own, law.other))
         known = law_of_reports(people, own, other)

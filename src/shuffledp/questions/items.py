@@ -623,6 +623,8 @@ class ItemsEstimate(Estimate):
     people: int
     full: bool
 
+    inequality_name: ClassVar[str] = ""
+
     def threshold(self, chance: float) -> float:
         """Return the estimate above which an item is named.
 

@@ -307,6 +307,7 @@ class LongTailedEstimate(Estimate):
 
     enough: ClassVar[float] = 16.0
     long_tailed: ClassVar[bool] = True
+    inequality_name: ClassVar[str] = "Bernstein's"
 
     def _half_widths(
         self, standard_error: FloatArray, spread: FloatArray, z: float, x: float
@@ -447,18 +448,20 @@ class MeanTally(Tally):
             support=(family.low, family.high),
             uninformative=uninformative,
         )
-        return self._with_law(found) if isinstance(family, OneBit) and not self.task.by_level else found
+        return self.with_law(found)
 
-    def _with_law(self, plain: Estimate) -> Estimate:
-        """Return the estimate with the distribution of the number of ones attached, so that intervals invert it."""
-        budgets = self.task.budgets
-        if budgets.levels > MOST_LEVELS:
+    def with_law(self, plain: Estimate) -> Estimate:
+        """Return the estimate with the distribution of the number of ones, known of one bit; see `Tally.with_law`."""
+        budgets, family = self.task.budgets, self.task.randomizer
+        if not isinstance(family, OneBit) or self.task.by_level or budgets.levels > MOST_LEVELS:
             return plain
         law = self._law(slice(None))
         columns = (budgets.counts, law.offset + law.slope, law.offset)
         people, own, other = (tuple(column.tolist()) for column in columns)
         known = law_of_reports(people, own, other, "mean")
-        ones = np.asarray(round(float(self._tables[0].read(self._sums[0], 0)[0])), dtype=np.int64)
+        low, high = plain.support  # a setting read from a file states the family on [0, 1]
+        fraction = (float(plain.value) - low) / (high - low)
+        ones = np.asarray(round(known.mean(0.0) + known.slope * fraction), dtype=np.int64)
         return CountEstimate(**vars(plain), counts=ones, law=known)
 
     def _fraction(self, sums: _Sums) -> tuple[float, float]:

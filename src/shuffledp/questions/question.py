@@ -6,7 +6,6 @@ tally needs to know before the first report: all of it public.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import inspect
 from abc import ABC, abstractmethod
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
-from shuffledp.checks import choice
+from shuffledp.checks import choice, cut_at_commas
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.questions.view import CONFIDENCE, Shape, View
@@ -379,10 +378,12 @@ def read_list(name: str, given: Any) -> Any:
         return given
     option = f"`{name}`"
     if "," in given and not Path(given).exists():
-        names = [each.strip() for each in next(csv.reader([given], skipinitialspace=True))]
-        if not all(names):
+        words = cut_at_commas(given)
+        if not words:
+            raise InvalidInput(f"{option} {shown(given)} is no line of names with a comma between them")
+        if not all(words):
             raise InvalidInput(f"{option} {shown(given)} holds an empty name; take out the comma that is too many")
-        return names
+        return list(words)
     try:
         lines = read_lines(Path(given), f"--{name}", LONGEST_LIST)
     except (OSError, UnicodeDecodeError):
@@ -404,7 +405,7 @@ def read_groups(text: str) -> tuple[str, ...]:
             raise InvalidInput(f"`groups` {shown(text)} cannot be read as a text file in UTF-8") from None
         names = tuple(line.strip() for line in lines if line.strip())
     else:
-        names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []))
+        names = cut_at_commas(text)
     if not names or not all(names):
         raise InvalidInput(f"`groups` needs names with a comma between them; got {shown(text)}")
     return names

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import VALUE, BadEntry, InvalidInput, Written, shown
+from shuffledp.errors import DESCRIBES, VALUE, BadEntry, InvalidInput, Written, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.randomizers.balls import norms
 from shuffledp.randomizers.item_domain import UTF8, WordItems
-from shuffledp.tables.options import MISSING, canonical_texts, one_spelling, spelled, text_number, twice, way_out
+from shuffledp.tables.options import MISSING, canonical_texts, heads, one_spelling, spelled, text_number, twice, way_out
 
 if TYPE_CHECKING:
     import polars as pl
@@ -133,7 +133,8 @@ def category_codes(
             codes[unknown[gone]] = labels.index(label)
         elif gone.any():
             row = int(unknown[np.argmax(gone)])
-            raise _unlisted(column[row], before + row + 1, labels, parameter)
+            alone = int((codes < 0).sum()) if parameter == "other" and heads(codes < 0, before) else 0
+            raise _unlisted(column[row], before + row + 1, labels, parameter, alone)
     return codes
 
 
@@ -141,8 +142,11 @@ _JOINING = (";", ",", "|", "/", "\n")
 """Characters with which survey tools separate several answers in one cell."""
 
 
-def _unlisted(entry: object, row: int, labels: tuple[Hashable, ...], parameter: str) -> BadEntry:
-    """Return the error for a record that is missing or no category, with what it may be instead."""
+def _unlisted(entry: object, row: int, labels: tuple[Hashable, ...], parameter: str, alone: int) -> BadEntry:
+    """Return the error for a record that is missing or no category, with what it may be instead.
+
+    ``alone`` is the number of first rows that alone are no category; 0 where others are none either.
+    """
     if parameter == "other" and _several(str(entry), labels):
         return BadEntry(
             f"the record in row {row} is {VALUE}, several of the categories in one cell, and a frequency counts one a "
@@ -155,10 +159,10 @@ def _unlisted(entry: object, row: int, labels: tuple[Hashable, ...], parameter: 
     word = parameter == "other" and means_missing
     otherwise = "; if it is a word for missing, name it with `missing_values`" if word else ""
     return BadEntry(
-        f"the record in row {row} {what}; name the category that such a record counts as with `{parameter}`, or add "
-        f"one{otherwise}",
+        f"the record in row {row} {what}{DESCRIBES if alone else '; '}name the category that such a record counts as "
+        f"with `{parameter}`, or add one{otherwise}",
         entry,
-        row=row if parameter == "other" else None,
+        row=alone or (row if parameter == "other" else None),
     )
 
 

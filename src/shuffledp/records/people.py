@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets, checked_levels, level_indices, rounded_down
-from shuffledp.checks import MAX_EPSILON0
+from shuffledp.checks import MAX_EPSILON0, cut_at_commas
 from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
 from shuffledp.numerics.interval import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
@@ -296,11 +295,8 @@ def columns_of(by: str) -> tuple[str, ...]:
     """
     if "," not in by:
         return (by,)
-    try:
-        names = tuple(name.strip() for name in next(csv.reader([by], skipinitialspace=True)))
-    except csv.Error:  # a line end in a name, or a name without end
-        names = ("",)
-    if not all(names) or len(set(names)) < len(names) or len(names) > MOST_CROSSED:
+    names = cut_at_commas(by)
+    if not names or not all(names) or len(set(names)) < len(names) or len(names) > MOST_CROSSED:
         raise InvalidInput(
             f"`by` names a column, or up to {MOST_CROSSED} different ones with a comma between them; got {shown(by)}"
         )

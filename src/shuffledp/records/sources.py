@@ -627,3 +627,27 @@ def person_words(names: Any, column: str, before: int = 0, otherwise: str = "") 
 def unnamed(words: pl.Series) -> pl.Series:
     """Return, for each entry of a person column in its normal form, whether it names nobody."""
     return (words.is_null() | words.str.to_lowercase().is_in(MISSING)).fill_null(True)
+
+
+def refuse_public(public: Mapping[str, Sequence[str]], asked: Sequence[str]) -> None:
+    """Refuse a column of records that an option makes public.
+
+    Parameters
+    ----------
+    public : mapping of str to sequence of str
+        Columns whose values are public, by the name of the option.
+    asked : sequence of str
+        Columns whose records are to be protected.
+
+    Raises
+    ------
+    InvalidInput
+        If a column is among both.
+    """
+    for option, columns in public.items():
+        twice = [name for name in columns if same_word(name, asked)]
+        if twice:
+            raise InvalidInput(
+                f"`{option}` makes the column {shown(twice[0])} public, and it is the one that is asked, whose "
+                f"records are to be protected; name another column with `{option}`, or ask another one"
+            )

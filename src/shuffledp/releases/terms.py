@@ -208,14 +208,20 @@ class Ask:
         from shuffledp.checks import choice
 
         settle(self)
+        for name, given in (("missing_as", self.missing_as), ("other", self.other)):
+            if isinstance(given, dict | set) or (hasattr(given, "__array__") and getattr(given, "ndim", 1) != 0):
+                raise InvalidInput(f"`{name}` must be one word or number; got {shown(given)}", name)
         asked = _for_missing(self.question, self.missing_as)
-        default = self.mechanism is None or (
-            asked is not self.question and self.mechanism == self.question.mechanisms[0]
-        )
+        if asked is not self.question and self.mechanism not in (None, *asked.mechanisms):
+            choice(self.mechanism, "mechanism", self.question.mechanisms)
+            raise InvalidInput(
+                f"a mean among those who answered is asked with {asked.mechanisms[0]}, over the ends of the range and "
+                f"no answer: `mechanism` {self.mechanism} has no report for no answer; leave it out, or say with "
+                "`missing_as` which number a missing record counts as"
+            )
         object.__setattr__(self, "question", asked)
-        name = asked.mechanisms[0] if default else self.mechanism
-        choice(name, "mechanism", asked.mechanisms)
-        object.__setattr__(self, "mechanism", name)
+        known = asked.mechanisms[0] if self.mechanism is None else self.mechanism
+        object.__setattr__(self, "mechanism", choice(known, "mechanism", asked.mechanisms))
         _ = self.recode, self.columns  # checked here, before anything is read
 
     @property
@@ -396,7 +402,7 @@ class People:
             If `by`, `where`, `budgets` or `person` names a column of the records.
         """
         from shuffledp.records.people import RowBudgets, columns_of
-        from shuffledp.tables.options import same_word
+        from shuffledp.records.sources import refuse_public
 
         budgets = self.budgets if isinstance(self.budgets, RowBudgets) else RowBudgets(self.budgets or 0.0)
         public = {
@@ -405,13 +411,7 @@ class People:
             "epsilon0": [name for name in (budgets.epsilon0, budgets.delta0) if isinstance(name, str)],
             "person": () if self.person is None else (self.person,),
         }
-        for option, columns in public.items():
-            twice = [name for name in columns if same_word(name, asked.columns)]
-            if twice:
-                raise InvalidInput(
-                    f"`{option}` makes the column {shown(twice[0])} public, and it is the one that is asked, whose "
-                    f"records are to be protected; name another column with `{option}`, or ask another one"
-                )
+        refuse_public(public, asked.columns)
 
     @property
     def whose(self) -> tuple[Person | None, RowsPerPerson]:

@@ -122,6 +122,8 @@ def cells(view: View, entry: Entry, *, hedged: bool = True) -> list[str]:
         covers = view.curve is not None and high - low >= NOTHING_FROM * float(np.ptp(view.curve.value))
         return [in_bins(entry.value, view.width), SAYS_NOTHING if covers else ends]
     ends = f"{with_error(low, entry.error)} to {with_error(high, entry.error)}"
+    if view.support is not None and tells_nothing(entry, view.support):
+        ends += f" ({SAYS_NOTHING})"
     return [with_error(entry.value, entry.error), near(entry.error, 2), ends]
 
 
@@ -137,7 +139,7 @@ def interval_words(entry: Entry) -> str:
     >>> interval_words(Entry("a", 0.6, 0.9, 0.0, 1.0))
     'says nothing yet'
     """
-    if entry.high - entry.low >= 1.0:
+    if tells_nothing(entry, (0.0, 1.0)):
         return SAYS_NOTHING
     if entry.value < 0.0:
         return f"below 0: noise; at most {share(entry.high)}"
@@ -218,6 +220,7 @@ def notes(release: Release, view: View | None = None) -> list[str]:
         *_weighting(release),
         *_moved_out(seen),
         *_wide(seen),
+        *by_inequality(release.analysis, simultaneous=seen.simultaneous),
         *_without_information(release),
         *_alone(release),
         *guarantee_notes(release.guarantee, release.n),
@@ -321,18 +324,48 @@ def _moved_out(view: View) -> list[str]:
 
 
 def _wide(view: View) -> list[str]:
-    """Return a warning that the interval of a single number covers the whole range.
+    """Return a warning that the interval of a single number reaches over half of the range to a side.
 
     Tables of shares say it in each row.
     """
-    if view.shape.label or view.support is None:
+    if view.shape.label or view.support is None or not tells_nothing(view.entries()[0], view.support):
         return []
-    (first, last), (entry,) = view.support, view.entries()
-    if entry.high - entry.low < last - first:
+    return [f"With so few people or budgets the answer {SAYS_NOTHING}: the interval covers most of what is possible."]
+
+
+def by_inequality(found: Any, *, simultaneous: bool) -> list[str]:
+    """Return a sentence on why an interval is wide, where an inequality makes it; none elsewhere.
+
+    Parameters
+    ----------
+    found : Estimate or RangeEstimate
+        The estimate.
+    simultaneous : bool
+        Whether its intervals hold together.
+    """
+    name = found.inequality(CONFIDENCE, simultaneous) if hasattr(found, "inequality") else ""
+    if not name:
         return []
     return [
-        f"The interval covers everything that is possible: with so few people or budgets the answer {SAYS_NOTHING}."
+        f"{name} inequality: with so few reports the interval is one that holds for any law of the noise, and is wider "
+        "than 1.96 standard errors to each side."
     ]
+
+
+def tells_nothing(entry: Entry, support: tuple[float, float]) -> bool:
+    """Return whether an interval covers the range, or reaches further to a side than half of it.
+
+    Parameters
+    ----------
+    entry : Entry
+        An estimate with its interval.
+    support : tuple of float
+        The range (low, high) of what is possible.
+    """
+    low, high = support
+    possible = min(max(entry.value, low), high)
+    reach = max(entry.high - possible, possible - entry.low)
+    return entry.high - entry.low >= high - low or reach > (high - low) / 2.0
 
 
 def _without_information(release: Release) -> list[str]:

@@ -40,6 +40,7 @@ from shuffledp.report.wording import (
     lower_end,
     moves,
     near,
+    over_rounds,
     plural,
     probability,
     promise,
@@ -86,8 +87,8 @@ def print_guarantee(console: Console, guarantee: Guarantee, *, bounds: bool = Tr
     """
     setting = guarantee.setting
     console.print(
-        f"[bold]Central epsilon at most {up(guarantee.epsilon.upper)} at delta = {probability(guarantee.delta)}[/] "
-        + lower_end(guarantee.epsilon)
+        f"[bold]Central epsilon at most {up(guarantee.epsilon.upper)} at delta = {probability(guarantee.delta)}"
+        f"{over_rounds(setting)}[/] " + lower_end(guarantee.epsilon)
     )
     console.print(
         f"{situation(setting, counts)}, seen = {setting.seen}: {SEEN_MEANING[setting.seen]}.",

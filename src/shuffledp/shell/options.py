@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shuffledp.checks import cut_at_commas
 from shuffledp.errors import InvalidInput, shown
 
 if TYPE_CHECKING:
@@ -22,6 +22,13 @@ SITUATION = "Situation (the guarantee covers it)"
 RESULT = "Output"
 BOUNDS = ("certified", "all")
 """Allowed values of --bounds."""
+
+
+def parse_bounds(which: str | None) -> str | None:
+    """Return which bounds --bounds asks to show: those of `BOUNDS`, or None where it was not typed."""
+    if which not in (None, *BOUNDS):
+        raise InvalidInput(f"--bounds must be {' or '.join(BOUNDS)}; got {shown(which)}")
+    return which
 
 
 def number(text: str) -> float:
@@ -249,12 +256,12 @@ Find = Annotated[
     ),
 ]
 Bounds = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--bounds",
         metavar="WHICH",
-        help="certified: proofs, witnesses, the formulas of the GSPA and RDP papers; all: every published bound too, "
-        "and slower proofs (up to a minute).",
+        help="Show the bounds that were consulted. certified: proofs, witnesses, the formulas of the GSPA and RDP "
+        "papers; all: every published bound too, and slower proofs (up to a minute).",
     ),
 ]
 Table = Annotated[
@@ -267,7 +274,12 @@ Table = Annotated[
 ]
 Value = Annotated[str, typer.Option("--value", metavar="COL", help="The column with the records.")]
 NumberMechanism = Annotated[
-    str, typer.Option("--mechanism", metavar="NAME", help="one-bit, laplace, gaussian, piecewise or hybrid.")
+    str | None,
+    typer.Option(
+        "--mechanism",
+        metavar="NAME",
+        help="one-bit (the default), laplace, gaussian, piecewise or hybrid; krr with --missing-as no-answer.",
+    ),
 ]
 FrequencyMechanism = Annotated[
     str,
@@ -499,7 +511,7 @@ def _words(text: str | None) -> tuple[str, ...]:
     """Return the words of --missing-values: comma-separated, quotes as in CSV."""
     if text is None:
         return ()
-    words = tuple(word.strip() for word in next(csv.reader([text], skipinitialspace=True), []))
+    words = cut_at_commas(text)
     if not all(words) or not words:
         raise InvalidInput(
             f"--missing-values names words with a comma between them, such as '.,-99'; an empty entry is missing "

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.checks import whole_number
-from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
+from shuffledp.errors import DESCRIBES, VALUE, BadEntry, InvalidInput, shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -607,7 +607,28 @@ def _refuse_first(bad: pl.Series, entries: pl.Series, before: int, way: Callable
     what = "missing" if missing else f"{VALUE}, not a number"
     others = f" ({count} such rows in all)" if count > 1 else ""
     told = way("" if missing else str(entry))
-    place = before + row + 1 if told.endswith(_OR_MISSING) and count <= 2 else None  # a header is no column of words
-    raise BadEntry(
-        f"{entries.name} in row {before + row + 1} is {what}; {told}{others}", str(entry), entries.name, row=place
-    )
+    word = told.endswith(_OR_MISSING)  # else it is missing, or a number in another spelling
+    if word and heads(bad.to_numpy(), before):
+        told, place = f"{DESCRIBES}{told}", count
+    else:
+        told, place = f"; {told}", before + row + 1 if word and count <= 2 else None
+    message = f"{entries.name} in row {before + row + 1} is {what}{told}{others}"
+    raise BadEntry(message, str(entry), entries.name, row=place)
+
+
+MOST_DESCRIBING = 2
+"""Largest number of rows below the names that exports of survey tools fill with texts of questions and ids."""
+
+
+def heads(bad: NDArray[np.bool_], before: int) -> bool:
+    """Return whether the bad rows of a column are the first one or two, so that these may describe the columns.
+
+    Parameters
+    ----------
+    bad : ndarray of bool, shape (n,)
+        Whether each row breaks the rule.
+    before : int
+        Number of rows before these.
+    """
+    count = int(bad.sum())
+    return before == 0 and 0 < count <= MOST_DESCRIBING and count < bad.size and bool(bad[:count].all())

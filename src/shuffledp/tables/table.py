@@ -21,7 +21,7 @@ from shuffledp.checks import choice
 from shuffledp.errors import BadEntry, InvalidInput, named, shown, values_shown
 from shuffledp.tables import options as entries
 from shuffledp.tables.files import PARQUET, STANDARD_INPUT, Opened, TextRows, blank_columns, open_file, unreadable
-from shuffledp.tables.options import AS_FOUND, TableOptions, one_spelling, same_word
+from shuffledp.tables.options import AS_FOUND, MOST_DESCRIBING, TableOptions, one_spelling, same_word
 
 if TYPE_CHECKING:
     import polars as pl
@@ -228,8 +228,6 @@ def _absent(entry: Any) -> bool:
 
 BATCH = 1 << 19
 """Number of rows read at a time: a few MB per column."""
-_DESCRIBING = 2
-"""Number of rows below the names that exports of survey tools fill with texts of questions and ids."""
 
 
 @dataclass(frozen=True)
@@ -614,6 +612,6 @@ def explained(source: Any, options: TableOptions | None) -> Generator[None]:
         try:
             yield
         except BadEntry as refusal:
-            if refusal.row is None or refusal.row > _DESCRIBING or not text or how.header_rows > 1:
+            if refusal.row is None or refusal.row > MOST_DESCRIBING or not text or how.header_rows > 1:
                 raise
-            raise refusal.and_then("; if the first rows describe the columns, say so with `header_rows`") from None
+            raise refusal.of_text_file() from None
