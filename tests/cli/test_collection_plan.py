@@ -16,7 +16,6 @@ from shuffledp.collection.planner import (
     Planned,
     Request,
     half_width,
-    half_width_at,
     half_width_of,
     in_words,
     levels_up_to,
@@ -81,7 +80,7 @@ def test_half_widths_are_those_of_a_draft():
 
 def test_numbers_options_and_questions_share_one_law():
     options = [Planned("any", Family("rr", 2))] * 3
-    asked = Request((*FIVE, Planned("age", Family("one-bit", 2), 0.0, 100.0), *options), 500, 1.0, 1e-6)
+    asked = Request((*FIVE, Planned("age", Family("one-bit", 101), 0.0, 100.0), *options), 500, 1.0, 1e-6)
     found = plan_collection(asked)
     made = drafted(FIVE_ANSWERS + A_NUMBER + ANY_OF, 4.0)
     columns = [question.dummies for question in made.questions for _ in range(question.width)]
@@ -98,7 +97,7 @@ def test_numbers_options_and_questions_share_one_law():
 
 def test_a_question_of_hadamard_has_dummies_of_its_own():
     asked = Request(
-        (Planned("one", Family("hadamard:5", 5)), Planned("age", Family("one-bit", 2), 0.0, 9.0)), 500, 1.0, 1e-6
+        (Planned("one", Family("hadamard:5", 5)), Planned("age", Family("one-bit", 10), 0.0, 9.0)), 500, 1.0, 1e-6
     )
     laws = [choice.dummies.law for choice in plan_collection(asked).choices]
     assert laws == ["uniform", "laplace"]
@@ -117,21 +116,24 @@ def test_the_least_budget_that_suffices_is_chosen(wanted):
     plan = plan_collection(Request(FIVE, 500, 1.0, 1e-6, wanted))
     (found,) = plan.choices
     assert found.cannot == ""
-    levels = [levels_up_to(row.epsilon0, 500) for row in found.rows]
-    widths = [half_width_of(plan.request, 0, found.dummies, each) for each in levels]
-    assert found.chosen == next(row.epsilon0 for row, width in zip(found.rows, widths, strict=True) if width <= wanted)
-    assert found.mixed <= wanted
-    assert sum(people for _, _, people in plan.levels()) == 500
-    assert min(epsilon0 for _, epsilon0, _ in plan.levels()) <= 4.0
+    levels = {row.epsilon0: levels_up_to(row.epsilon0, 500) for row in found.rows}
+    drafts = {e: drafted(FIVE_ANSWERS, *(level[1] for level in each)) for e, each in levels.items()}
+    widths = {e: half_width(draft, 0, [level[2] for level in levels[e]]) for e, draft in drafts.items()}
+    assert plan.chosen == next(epsilon0 for epsilon0, width in widths.items() if width <= wanted)
+    assert found.mixed == widths[plan.chosen]
+    assert sum(people for _, _, people in plan.offer.levels) == 500
+    assert min(epsilon0 for _, epsilon0, _ in plan.offer.levels) <= 4.0
 
 
 def test_where_people_at_a_careful_level_would_widen_it_too_much_nobody_is_offered_it():
     """2.6 points can be had from 500 people at 4 alone: with a fifth of them at 2 it is 3.5."""
     plan = plan_collection(Request(FIVE, 500, 1.0, 1e-6, 0.026))
-    assert plan.levels() == (("usual", 4.0, 500),)
-    assert plan.choices[0].mixed > 0.026 >= plan.choices[0].rows[-1].half_width
+    assert plan.offer.levels == (("usual", 4.0, 500),)
+    (found,) = plan.choices
+    assert found.mixed == found.rows[-1].half_width <= 0.026
+    assert half_width_of(FIVE[0].family, found.dummies, levels_up_to(4.0, 500)) > 0.026
     two = plan_collection(Request(FIVE, 500, 1.0, 1e-6, 0.018, shufflers=2))
-    assert [(name, epsilon0) for name, epsilon0, _ in two.levels()][-1] == ("open", two.chosen)
+    assert [(name, epsilon0) for name, epsilon0, _ in two.offer.levels][-1] == ("open", two.chosen)
 
 
 def test_long_questionnaires_are_planned_with_normal_dummies():
@@ -139,7 +141,7 @@ def test_long_questionnaires_are_planned_with_normal_dummies():
     plan = plan_collection(Request(FIVE * 20, 1000, 2.0, 1e-6))
     assert {choice.dummies.law for choice in plan.choices} == {"normal"}
     assert plan.choices[0].rows[-1].half_width == pytest.approx(0.031, abs=0.0015)
-    numbers = plan_collection(Request((*FIVE * 20, Planned("How much?", Family("one-bit", 2))), 1000, 2.0, 1e-6))
+    numbers = plan_collection(Request((*FIVE * 20, Planned("How much?", Family("one-bit", 101))), 1000, 2.0, 1e-6))
     assert {choice.dummies.law for choice in numbers.choices} == {"ball"}
 
 
@@ -163,21 +165,32 @@ def test_what_cannot_be_had_names_numbers_that_do():
     assert said.startswith("± 2 points from 200 people at promise 0.25 cannot be had")
     people = int(re.search(r"It takes ([\d,]+) people", said)[1].replace(",", ""))
     (dummies,) = parts_of(needed_ball([(4.0, 0.25)], [FIVE[0].family], 1e-6))
-    assert (
-        half_width_at(asked, 0, dummies, 4.0, people) <= 0.02 < half_width_at(asked, 0, dummies, 4.0, people * 9 // 10)
-    )
+    width = [half_width_of(FIVE[0].family, dummies, (("", 4.0, n),)) for n in (people, people * 9 // 10)]
+    assert width[0] <= 0.02 < width[1]
     asked = Request(FIVE, 500, 1.0, 1e-6, 0.02)
     said = plan_collection(asked).choices[0].cannot
     needed = float(re.search(r"it needs epsilon0 = ([\d.]+), and one shuffler allows 4", said)[1])
     (dummies,) = parts_of(needed_ball([(needed, 1.0)], [FIVE[0].family], 1e-6))
     assert needed in BUDGETS
-    assert half_width_at(asked, 0, dummies, needed, 500) <= 0.02
+    assert half_width_of(FIVE[0].family, dummies, (("", needed, 500),)) <= 0.02
 
 
-def test_questions_and_shufflers_that_stand_in_the_way_are_named():
+def test_questions_and_shufflers_that_stand_in_the_way_are_named_where_they_do():
+    """With one shuffler "±" was told also where it was as wide, or wider, or not allowed."""
     two = (Planned("one", Family("rr", 2)), Planned("two", Family("rr", 2)))
-    said = plan_collection(Request(two, 100, 1.0, 1e-6, 0.035, shufflers=2)).choices[0].cannot
-    assert re.search(r"promise [\d.]+\. With one shuffler: ± [\d.]+ points\. Asked alone: ± [\d.]+ points\.", said)
+
+    def said(wanted: float, shufflers: int) -> str:
+        return plan_collection(Request(two, 300, 0.5, 1e-6, wanted, shufflers)).choices[0].cannot
+
+    both, alone, neither = said(0.035, 2), said(0.03, 2), said(0.02, 2)
+    assert said(0.035, 1) == ""
+    assert " or one shuffler. wanted = " in both
+    assert [found.count("one shuffler") for found in (alone, neither)] == [0, 0]
+    for found in (both, alone):
+        points = re.search(r" Asked alone at promise 0\.5: ± ([\d.]+) points\.$", found)
+        assert points is not None
+        assert plan_collection(Request(two[:1], 300, 0.5, 1e-6, float(points[1]) / 100.0, 2)).choices[0].cannot == ""
+    assert "alone" not in neither
 
 
 def test_bad_requests_say_which_number_is_wrong():
@@ -196,12 +209,13 @@ def test_widths_are_rounded_up_in_words():
 
 
 def test_no_budget_is_said_to_be_true_in_all_cases(run, tmp_path):
-    """100.0 of 100 stood in the plan's table at 9; people are told 99.98, by the same function now."""
-    levels = '[[levels]]\nname = "open"\nepsilon0 = 9\npromise = 1\nplanned = 500\n'
-    text = SURVEY.format(wishes="")
+    """100.0 of 100 stood in the plan's table; people are told 99.97 at 8, by the same function now."""
+    levels = "".join(f'[[levels]]\nname = "level {e}"\nepsilon0 = {e}\npromise = 1\nplanned = 250\n' for e in (4, 8))
+    text = SURVEY.format(wishes="accept_one_shuffler = true").replace('{en = "Lunch", de = "Mittagessen"}', '"Lunch"')
+    text = text.partition("[[questions]]")[0] + QUESTION + 'choices = ["yes", "no"]\n'
     (tmp_path / "survey.toml").write_text(text + levels, encoding="utf-8")
     shown = run("task", "plan", "survey.toml").out
-    assert "99.98" in shown
+    assert "99.97" in shown
     assert "100.0" not in shown
 
 

@@ -140,11 +140,11 @@ def test_where_no_ball_serves_a_normal_law_is_found(monkeypatch):
         raise InvalidInput("no ball law")
 
     monkeypatch.setattr(laws, "needed_ball", none)
-    laws._needed_law.cache_clear()
+    laws.law_if_any.cache_clear()
     assert {each.law for each in parts_of(needed_law([(4.0, 1.0)], (FIVE,), 1e-6))} == {"normal"}
     with pytest.raises(InvalidInput, match=r"no law with up to .* delta = 1e-06; ask fewer questions"):
         needed_law([(4.0, 1.0)], (Family("bits:5", 11),), 1e-6)
-    laws._needed_law.cache_clear()
+    laws.law_if_any.cache_clear()
 
 
 def test_the_least_spread_is_found_from_far_away():

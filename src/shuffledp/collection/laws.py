@@ -38,7 +38,7 @@ from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.sealing import Sealer
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.dummies import LARGEST_CENTRE, NormalDummies, StatedCells, normal_side
-from shuffledp.errors import InvalidInput, attempt
+from shuffledp.errors import InvalidInput, Refused, attempt
 from shuffledp.numerics.floats import UNBOUNDED, Upper, few_digits_up, ndtr
 from shuffledp.numerics.randomness import Randomness, keyed_random
 
@@ -247,17 +247,38 @@ def needed_law(
     InvalidInput
         If a promise is too small for either.
     """
-    return _needed_law(tuple(levels), tuple(families), delta, reports)
+    asked = tuple(levels), tuple(families), delta, reports
+    law = law_if_any(*asked)
+    if law is None:
+        ways = in_words_of_promises(least_promises(*asked))
+        raise InvalidInput(f"{no_law(*asked[:3])}; {f'{ways} would do' if ways else 'ask fewer questions'}")
+    return law
 
 
-MOST_TIMES = 1 << 20
-"""Largest factor on the promises that is tried in the search for a law."""
+def no_law(levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float) -> str:
+    """Return words on promises that no law keeps, without a way out."""
+    names = ", ".join(f"{times} of {name}" for name, times in Counter(family.name for family in families).items())
+    told = in_words_of_promises([promise for _, promise in levels])
+    return f"no law with up to {MOST_ROWS:,} dummies a column keeps {told} for {names} at delta = {delta:g}"
+
+
+def in_words_of_promises(promises: Sequence[float]) -> str:
+    """Return the promises to the levels in words: one number if all have the same; "" for none.
+
+    Examples
+    --------
+    >>> in_words_of_promises([0.5, 0.5]), in_words_of_promises([0.5, 1.0])
+    ('promise 0.5', 'promise 0.5, 1')
+    """
+    told = ", ".join(f"{promise:g}" for promise in (promises if len(set(promises)) > 1 else promises[:1]))
+    return f"promise {told}" if told else ""
 
 
 @lru_cache(maxsize=64)
-def _needed_law(
-    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
-) -> TaskLaw:
+def law_if_any(
+    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int = 1
+) -> TaskLaw | None:
+    """Return what `needed_law` returns, or None where it refuses."""
     ball = attempt(lambda: needed_ball(levels, families, delta, reports), (InvalidInput,))
     spent = math.inf
     if isinstance(ball, BallDummies):
@@ -268,38 +289,59 @@ def _needed_law(
         law = search.found() if search.about < NEARLY * spent else None
         if law is not None and _mean(cells.cell_variance for cells in law) < spent:
             return law
-    if isinstance(ball, BallDummies):
-        return ball
-    told = ", ".join(f"{promise:g}" for _, promise in levels)
-    names = ", ".join(f"{times} of {name}" for name, times in Counter(family.name for family in families).items())
-    times = _least_times(levels, families, delta, reports)
-    would_do = ", ".join(f"{few_digits_up(times * promise, 2):g}" for _, promise in levels if times < math.inf)
-    raise InvalidInput(
-        f"no law with up to {MOST_ROWS:,} dummies a column keeps promise {told} for {names} "
-        f"at delta = {delta:g}; {f'promise {would_do} would do, or ask' if would_do else 'ask'} fewer questions"
-    )
+    return ball if isinstance(ball, BallDummies) else None
 
 
-def _least_times(
-    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
-) -> float:
-    """Return about the smallest factor on all promises with which a ball law exists; infinity beyond `MOST_TIMES`.
+LARGEST_PROMISE = 1e3
+"""Largest central epsilon that a level may promise."""
+_MOST_TRIES = 6
+_ENOUGH = 0.25
+"""Share of the largest number of dummies, or radius, from which on a law is not slow to find, but a smaller one is."""
 
-    Radius and number of dummies are inversely proportional to the promise, so one law predicts the limit of the next.
+
+def least_promises(
+    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int = 1
+) -> tuple[float, ...]:
+    """Return small promises for which there is a ball law, where no law keeps the given ones: the smallest are raised.
+
+    The least one is rounded up to two digits, as it is printed, and the law was found for the rounded one. Radius and
+    number of dummies are about inversely proportional to it, so one law predicts the limit of the next.
+
+    Parameters
+    ----------
+    levels, families, delta, reports
+        As for `law_if_any`, which has no law for them.
+
+    Returns
+    -------
+    tuple of float
+        One for each level; empty if there is no ball law for any up to `LARGEST_PROMISE`.
     """
 
-    def law(times: float) -> BallDummies | None:
-        asked = [(epsilon0, times * promise) for epsilon0, promise in levels]
-        found = attempt(lambda: needed_ball(asked, families, delta, reports), (InvalidInput,))
-        return found if isinstance(found, BallDummies) else None
+    def promises(least: float) -> tuple[float, ...]:
+        return tuple(max(promise, float(few_digits_up(least, 2))) for _, promise in levels)
 
-    times = 2.0
-    while (served := law(times)) is None:
-        times *= 2.0
-        if times > MOST_TIMES:
-            return math.inf
-    fewer = 1.05 * times * max(max(served.rows) / MOST_ROWS, served.largest / LARGEST_RADIUS)
-    return fewer if 1.0 < fewer < times and law(fewer) is not None else times
+    def ball(least: float) -> BallDummies | Refused:
+        asked = [(epsilon0, promise) for (epsilon0, _), promise in zip(levels, promises(least), strict=True)]
+        return attempt(lambda: needed_ball(asked, families, delta, reports), (InvalidInput,))
+
+    low = min(promise for _, promise in levels)
+    high = max(1.0, 4.0 * low)
+    while isinstance(served := ball(high), Refused):
+        low, high = high, 4.0 * high
+        if high > LARGEST_PROMISE:
+            return ()
+    for _ in range(_MOST_TRIES):
+        used = max(max(served.rows) / MOST_ROWS, served.largest / LARGEST_RADIUS)
+        if used >= _ENOUGH:
+            break
+        middle = 1.2 * high * used
+        middle = middle if low < middle < high else math.sqrt(low * high)
+        if isinstance(found := ball(middle), Refused):
+            low = middle
+        else:
+            high, served = middle, found
+    return promises(high)
 
 
 def _needy(

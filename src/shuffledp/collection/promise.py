@@ -44,12 +44,10 @@ from shuffledp.collection.laws import (
     CROWD_SLACK,
     FLOOR_SLACK,
     JointFloor,
-    TaskLaw,
     certified_epsilon,
     covers,
     floor_of_columns,
     law_of_task,
-    needed_law,
     published,
 )
 from shuffledp.collection.task import Draft
@@ -237,42 +235,13 @@ def check_floor(draft: Draft) -> tuple[float, ...]:
     return floors
 
 
-def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
-    """Return the smallest dummies that keep every level's promise; the draft's own dummies are ignored.
-
-    Questions of one bit take the discrete Laplace law, which needs the fewest. A promise that needs dummies is kept
-    with so much room that another machine, whose last digits are others, finds it kept as well.
-
-    Parameters
-    ----------
-    draft : Draft
-        The draft.
-
-    Raises
-    ------
-    InvalidInput
-        If no number of dummies up to 100,000 a question keeps the promises.
-    """
-    levels = [(level.epsilon0, level.promise) for level in draft.levels]
-    return dummies_for(levels, [question.family for question in draft.questions], draft.delta, reports_of(draft))
-
-
-def law_needed_by(draft: Draft) -> TaskLaw:
-    """Return the law of dummies that keeps every level's promise; the draft's own dummies are ignored.
-
-    Parameters
-    ----------
-    draft : Draft
-        The draft, of version 2.
-    """
-    levels = [(level.epsilon0, level.promise) for level in draft.levels]
-    return needed_law(levels, [column.family for column in draft.columns], draft.delta, reports_of(draft))
-
-
 def dummies_for(
     levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float, reports: int = 1
 ) -> tuple[Dummies, ...]:
-    """Return the smallest dummies of each question that keep every level's promise; see `needed_dummies`.
+    """Return the smallest dummies of each question that keep every level's promise.
+
+    Questions of one bit take the discrete Laplace law, which needs the fewest. A promise that needs dummies is kept
+    with so much room that another machine, whose last digits are others, finds it kept as well.
 
     Parameters
     ----------

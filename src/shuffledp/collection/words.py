@@ -82,11 +82,6 @@ def columns_of(question: dict[str, Any]) -> int:
     return 2 if question["kind"] == "dictionary" else len(question.get("options", ("",)))
 
 
-def number_of_words(question: dict[str, Any]) -> int:
-    """Return the number of answers of a dictionary; 0 of other kinds."""
-    return question["words"].count("\n") + 1 + len(question["more"]) if question["kind"] == "dictionary" else 0
-
-
 def records_of(question: dict[str, Any]) -> int:
     """Return the number of records of each column of a survey's question."""
     if question["kind"] == "dictionary":
