@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from shuffledp.collection.asked import Dummies, Question
 from shuffledp.collection.dictionary import words_estimate
-from shuffledp.collection.draw import WHOLE, Family
+from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
 from shuffledp.collection.laws import cell_law_of, cell_variance_of, cells_of, ones_law, ones_moments, single_ball
 from shuffledp.collection.task import Draft
 from shuffledp.dummies import StatedCells
@@ -478,6 +478,28 @@ def bits_law(
     added = Spread(tuple(chances.tolist()), 1.0 / (size * total))
     error = np.asarray(np.sqrt(own + added.variance))
     return SpreadEstimate(np.asarray(0.5), error, 1.0 / total, (0.0, 1.0), 0, added)
+
+
+@lru_cache(maxsize=256)
+def best_bits(number: Family, people: tuple[tuple[float, int], ...]) -> Family:
+    """Return the family ``bits:B`` with the least noise of people, with B at most the number of steps of a number.
+
+    Parameters
+    ----------
+    number : Family
+        A family with the number's answers.
+    people : tuple of (float, int)
+        Budget and planned number of people of each level; evenly spread people if nobody is planned.
+    """
+    counts = tuple(count for _, count in people)
+    counts = counts if sum(counts) else (1,) * len(counts)
+
+    def noise(family: Family) -> float:
+        slopes = tuple(slope_of(family, family.threshold(epsilon0)) for epsilon0, _ in people)
+        return float(bits_law(family, NO_DUMMIES, slopes, counts).standard_error)
+
+    sizes = range(1, min(number.records - 1, MOST_BITS) + 1)
+    return min((Family(f"bits:{size}", number.records) for size in sizes), key=noise)
 
 
 def count_law(question: Question, known: Slopes, counts: Sequence[int]) -> CountLaw:

@@ -229,32 +229,6 @@ def needed_ball(
     return BallDummies.of_promise(columns, wanted, delta, reports)
 
 
-def needed_law(
-    levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float, reports: int = 1
-) -> TaskLaw:
-    """Return the law that keeps every level's promise with the smaller mean variance of a cell's dummies.
-
-    That is a ball law for a few questions, and a normal law for many; a normal law is for choices among at most 64
-    answers alone. Equal questions have equal half-widths, so the smaller variance gives the smaller half-widths.
-
-    Parameters
-    ----------
-    levels, families, delta, reports
-        As for `needed_ball`.
-
-    Raises
-    ------
-    InvalidInput
-        If a promise is too small for either.
-    """
-    asked = tuple(levels), tuple(families), delta, reports
-    law = law_if_any(*asked)
-    if law is None:
-        ways = in_words_of_promises(least_promises(*asked))
-        raise InvalidInput(f"{no_law(*asked[:3])}; {f'{ways} would do' if ways else 'ask fewer questions'}")
-    return law
-
-
 def no_law(levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float) -> str:
     """Return words on promises that no law keeps, without a way out."""
     names = ", ".join(f"{times} of {name}" for name, times in Counter(family.name for family in families).items())
@@ -278,7 +252,21 @@ def in_words_of_promises(promises: Sequence[float]) -> str:
 def law_if_any(
     levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int = 1
 ) -> TaskLaw | None:
-    """Return what `needed_law` returns, or None where it refuses."""
+    """Return the law that keeps every level's promise with the smaller mean variance of a cell's dummies.
+
+    That is a ball law for a few questions, and a normal law for many; a normal law is for choices among at most 64
+    answers alone. Equal questions have equal half-widths, so the smaller variance gives the smaller half-widths.
+
+    Parameters
+    ----------
+    levels, families, delta, reports
+        As for `needed_ball`.
+
+    Returns
+    -------
+    TaskLaw or None
+        None if a promise is too small for either.
+    """
     ball = attempt(lambda: needed_ball(levels, families, delta, reports), (InvalidInput,))
     spent = math.inf
     if isinstance(ball, BallDummies):

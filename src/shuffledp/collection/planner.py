@@ -3,7 +3,7 @@
 `task plan` shows what `task draft` writes: levels, families and dummies of both come from `offer_of`, and the
 half-widths of both from `shuffledp.collection.estimates.predicted_half_width`. They are those of the interval that
 will be printed. The dummies are those of the law that keeps the promises with the smaller error, a ball law or normal
-ones (`shuffledp.collection.laws.needed_law`), or dummies of each question's own beside a question of the family
+ones (`shuffledp.collection.laws.law_if_any`), or dummies of each question's own beside a question of the family
 ``hadamard:K``. The *limit* is the half-width of reports without any local noise: the dummies of the promise alone
 remain.
 """
@@ -19,13 +19,13 @@ from functools import cached_property, lru_cache
 from shuffledp.checks import whole_number
 from shuffledp.collection.asked import LARGEST_EPSILON0, Dummies, either_cell
 from shuffledp.collection.dictionary import seen_from
-from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
+from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.estimates import (
     FALSE_LEVELS,
     JUNK,
     NO_DUMMIES,
     Slopes,
-    bits_law,
+    best_bits,
     count_law,
     law_of_count,
     predicted_half_width,
@@ -41,7 +41,7 @@ from shuffledp.collection.laws import (
     TaskLaw,
     in_words_of_promises,
     law_if_any,
-    needed_law,
+    least_promises,
     no_law,
     parts_of,
 )
@@ -74,12 +74,11 @@ class Price:
     widening : float
         Factor by which the dummies widen the interval at the planned number.
     junk_shift : float
-        Largest shift of the answer by 5 % of invalid reports, in its unit, whichever level they state.
+        Largest shift of the answer by 5 % of invalid reports, in its unit.
     level_shift : tuple of float
         Largest shift of the answer if 1, 5 and 10 % of the people are counted at another level than theirs.
     present_from : int or None
-        Approximate number of people from which on a word of a dictionary is called present; None of other questions,
-        and where no number is enough.
+        Approximate number of people from which on a word of a dictionary is called present; None if no number is.
     """
 
     planned: float
@@ -191,11 +190,7 @@ def least_number(holds: Callable[[int], bool], low: int, high: int) -> int:
 BUDGETS = tuple(2.0 + step / 2.0 for step in range(13))
 """Local budgets among which the planner chooses: 2, 2.5, ..., 8 nats."""
 MANY = 3
-"""Largest number of questions with a default promise of 1; with more questions the default is 2.
-
-The unit is the question, not the column: the wider a questionnaire, the wider its intervals, and with a promise of 1 to
-three questions of five answers they are as wide as with one question of which 14 options may be checked.
-"""
+"""Largest number of questions, whatever their columns, with a default promise of 1; beyond it is 2."""
 MOST_PROMISED = 8.0
 """Largest promise that is named as a way to a wanted half-width."""
 _MOST_TRIES = 12
@@ -264,7 +259,7 @@ class Request:
     promises : tuple of float
         The promise to each of these levels, of which `promise` is the largest.
     accepted : bool
-        Whether the organizer accepts that a single shuffler protects an answer sent with an epsilon0 above 4.
+        Whether the organizer accepts an epsilon0 above 4 with a single shuffler.
     one_hand : bool
         Whether one hand shuffles and analyzes, which allows at most 4.
 
@@ -349,7 +344,7 @@ class Offer:
     @property
     def widest(self) -> float:
         """The largest half-width of all questions' answers."""
-        return max(self.width(place) for place in _first_of_each(self.questions))
+        return max(map(self.width, _first_of_each(self.questions)))
 
 
 @dataclass(frozen=True)
@@ -520,6 +515,7 @@ def plan_collection(request: Request) -> CollectionPlan:
     for place in _first_of_each(offer.questions):
         question, dummies, limit = offer.questions[place], offer.dummies[place], _limit(bare, place)
         rows = tuple(_row(offer if epsilon0 <= top else above, place, epsilon0) for epsilon0 in budgets)
+        limit = min(limit, *(row.half_width for row in rows))  # the interval of a small error is a little wide
         known[question] = Choice(question, dummies, limit, rows, _cannot(offer, place, limit), offer.width(place))
     return CollectionPlan(offer, tuple(known[question] for question in offer.questions))
 
@@ -541,13 +537,35 @@ def offer_of(request: Request) -> Offer:
         If no number of dummies up to 100,000 a question keeps the promise.
     """
     levels = request.levels or _levels_reaching(request)
-    offer = _if_any(request, levels)
-    if offer is not None:
-        return offer
-    if request.wanted is not None and not _has_hadamard(request.questions) and (promise := _promise(request)):
-        asked = _asked(request, levels)
-        raise InvalidInput(f"{no_law(*asked[:3])}; {in_words_of_promises([promise])} would do")
-    return _offered(request, levels)
+    if (offer := _if_any(request, levels)) is None:
+        raise InvalidInput(_no_dummies(request, levels))
+    return offer
+
+
+def _no_dummies(request: Request, levels: Levels) -> str:
+    """Return words on promises that no dummies keep, and on what would do, which was tried."""
+    asked = _asked(request, levels)
+    if _has_hadamard(request.questions):
+        plain = tuple(replace(each, family=each.family.without_hadamard) for each in request.questions)
+        other, refused = replace(request, questions=plain), attempt(lambda: dummies_for(*asked), (InvalidInput,))
+        why = f"{refused.reason if isinstance(refused, Refused) else ''}".partition(";")[0]
+        more = _beside(other) if _if_any(other, levels) else f": {_no_dummies(other, levels)}"
+        return f"{why}; leave the family hadamard out{more}"
+    if request.wanted is not None and (promise := _promise(request)):
+        return f"{no_law(*asked[:3])}; promise {promise:g} would do"
+    promises = least_promises(*asked)
+    if not promises:
+        return f"{no_law(*asked[:3])}; ask fewer questions"
+    able = replace(request, promise=max(promises), promises=promises[: len(request.promises)])
+    return f"{no_law(*asked[:3])}; {in_words_of_promises(promises)}{_beside(able)} would do"
+
+
+def _beside(request: Request) -> str:
+    """Return words on the half-width that can be wanted, if the wanted one cannot."""
+    if request.wanted is None or _is_enough(request, _best(request)):
+        return ""
+    least, people = _least_wanted(request)
+    return f" with wanted = {least:g} and {people:,} people"
 
 
 def _levels_reaching(request: Request) -> Levels:
@@ -580,30 +598,28 @@ def _best(request: Request) -> Levels:
 
 
 def _asked(request: Request, levels: Levels) -> tuple[tuple[tuple[float, float], ...], tuple[Family, ...], float, int]:
-    """Return the arguments of `needed_law`, with the families of a draft."""
+    """Return the arguments of `law_if_any`, with the families of a draft."""
     promises = request.promises or (request.promise,) * len(levels)
     families = [question.family for question in request.questions]
     if not _has_hadamard(request.questions):
-        families = [_fitted(family, levels) if family.kind == "one-bit" else family for family in families]
+        mix = tuple((epsilon0, people) for _, epsilon0, people in levels)
+        families = [best_bits(family, mix) if family.kind == "one-bit" else family for family in families]
     told = tuple((epsilon0, promise) for (_, epsilon0, _), promise in zip(levels, promises, strict=True))
     return told, tuple(families), request.delta, request.reports
 
 
-def _offered(request: Request, levels: Levels) -> Offer:
-    """Return what is offered at some levels; raise InvalidInput if no dummies keep the promises."""
-    asked = _asked(request, levels)
-    law = None if _has_hadamard(request.questions) else needed_law(*asked)
-    dummies = dummies_for(*asked) if law is None else parts_of(law)
+def _if_any(request: Request, levels: Levels) -> Offer | None:
+    """Return what is offered at some levels; None if no dummies keep the promises."""
+    asked, law = _asked(request, levels), None
+    if _has_hadamard(request.questions):
+        dummies = attempt(lambda: dummies_for(*asked), (InvalidInput,))
+    else:
+        law = law_if_any(*asked)
+        dummies = Refused("") if law is None else parts_of(law)
+    if isinstance(dummies, Refused):
+        return None
     questions = (replace(each, family=family) for each, family in zip(request.questions, asked[1], strict=True))
     return Offer(request, levels, tuple(questions), dummies, law)
-
-
-def _if_any(request: Request, levels: Levels) -> Offer | None:
-    """Return `_offered`, or None if no dummies keep the promises."""
-    if not _has_hadamard(request.questions) and law_if_any(*_asked(request, levels)) is None:
-        return None  # a refusal would search for a promise that would do
-    found = attempt(lambda: _offered(request, levels), (InvalidInput,))
-    return None if isinstance(found, Refused) else found
 
 
 def _has_hadamard(questions: Iterable[Planned]) -> bool:
@@ -616,30 +632,16 @@ def _first_of_each(questions: Sequence[Planned]) -> list[int]:
     return [place for place, question in enumerate(questions) if questions.index(question) == place]
 
 
-@lru_cache(maxsize=256)
-def _fitted(number: Family, levels: Levels) -> Family:
-    """Return the family ``bits:B`` with the least noise of people, with B at most the number of steps of a number."""
-    people = [planned for _, _, planned in levels]
-    counts = tuple(people) if sum(people) else (1,) * len(people)
-    families = [Family(f"bits:{size}", number.records) for size in range(1, min(number.records - 1, MOST_BITS) + 1)]
-    slopes = {family: tuple(_slope(family, epsilon0) for _, epsilon0, _ in levels) for family in families}
-    return min(families, key=lambda family: float(bits_law(family, NO_DUMMIES, slopes[family], counts).standard_error))
-
-
 @lru_cache(maxsize=1024)
 def half_width_of(family: Family, dummies: Dummies, levels: Levels, shufflers: int = 1) -> float:
     """Return the half-width if people answer at several budgets, as a share of the range.
 
     Parameters
     ----------
-    family : Family
-        Family of the question.
-    dummies : Dummies
-        Dummies of each shuffler.
+    family, dummies, shufflers
+        As for `law_of_count`.
     levels : Levels
         Levels; their names are ignored.
-    shufflers : int
-        Number of shufflers.
     """
     slopes, counts = tuple(_slope(family, e) for _, e, _ in levels), tuple(people for _, _, people in levels)
     return predicted_half_width(family, dummies, slopes, counts, MISS, shufflers)
@@ -650,10 +652,8 @@ def seen_at(offer: Offer, choice: Choice) -> int | None:
 
     Parameters
     ----------
-    offer : Offer
-        What the draft offers.
-    choice : Choice
-        The planner's result for a column of a dictionary.
+    offer, choice
+        What the draft offers, and the planner's result for a column of a dictionary.
     """
     slopes = tuple(_slope(choice.question.family, epsilon0) for _, epsilon0, _ in offer.levels)
     counts, shufflers = tuple(people for _, _, people in offer.levels), offer.request.shufflers
@@ -667,9 +667,8 @@ def _slope(family: Family, epsilon0: float) -> float:
 
 def _limit(bare: Offer, place: int) -> float:
     """Return the half-width of reports without local noise, given what is offered for them."""
-    family, request = bare.questions[place].family, bare.request
-    slopes = (slope_of(family, WHOLE),)
-    return predicted_half_width(family, bare.dummies[place], slopes, (request.people,), MISS, request.shufflers)
+    family, dummies, asked = bare.questions[place].family, bare.dummies[place], bare.request
+    return predicted_half_width(family, dummies, (slope_of(family, WHOLE),), (asked.people,), MISS, asked.shufflers)
 
 
 def _row(offer: Offer, place: int, epsilon0: float) -> Row:
@@ -684,30 +683,29 @@ def _row(offer: Offer, place: int, epsilon0: float) -> Row:
 def _cannot(offer: Offer, place: int, limit: float) -> str:
     """Return why a question's half-width is not the wanted one, and what would do; "" if it is."""
     request, question, width = offer.request, offer.questions[place], offer.width(place)
-    wanted = request.wanted
-    if wanted is None or width <= wanted:
+    if (wanted := request.wanted) is None or width <= wanted:
         return ""
     scale, unit = (100.0, " points") if question.is_share else (question.high - question.low, "")
     about = f"± {wanted * scale:.6g}{unit} from {request.people:,} people at promise {request.promise:g} cannot be had"
-    if limit > wanted:
+    if larger := _larger_budget(request):
+        hand = "one hand that shuffles and analyzes" if request.one_hand else "one shuffler"
+        reason = f"it needs epsilon0 = {larger:g}, and {hand} allows {request.largest:g}"
+    elif limit > wanted:
         reason = f"even reports without any local noise would give {in_words(question, limit)}"
     elif request.levels:
         reason = f"its levels give {in_words(question, width)}"
-    elif larger := _larger_budget(request):
-        hand = "one hand that shuffles and analyzes" if request.one_hand else "one shuffler"
-        reason = f"it needs epsilon0 = {larger:g}, and {hand} allows {request.largest:g}"
     else:
         reason = f"at epsilon0 = {request.largest:g}, the largest, it is {in_words(question, width)}"
     return f"{about}: {reason}. {_ways(request)}{_alone(offer, place)}"
 
 
+@lru_cache(maxsize=16)
 def _larger_budget(request: Request) -> float | None:
     """Return the budget at which a wanted half-width would be reached if one shuffler were accepted."""
     accepted = replace(request, accepted=True, one_hand=False)
     budgets = [epsilon0 for epsilon0 in accepted.budgets if epsilon0 > request.largest]
-    if request.levels or not budgets or not _is_enough(accepted, _best(accepted)):
-        return None
-    return _levels_reaching(accepted)[-1][1]
+    reached = not request.levels and budgets and _is_enough(accepted, _best(accepted))
+    return _levels_reaching(accepted)[-1][1] if reached else None
 
 
 @lru_cache(maxsize=16)
@@ -727,12 +725,10 @@ def _ways(request: Request) -> str:
     if request.shufflers > 1 and _is_enough(one, _best(one)):
         ways.append("one shuffler")
     said = f"It takes {' or '.join([', '.join(ways[:-1]), ways[-1]] if ways[1:] else ways)}." if ways else ""
-    if least := _least_wanted(request):
+    least, people = _least_wanted(request)
+    if people == request.people:
         return f"{said} wanted = {least:g} can be had.".lstrip()
-    for more in (10**3, 10**6, MOST):
-        if not ways and (least := _least_wanted(request.of(max(more, request.people)))):
-            return f"wanted = {least:g} can be had from {max(more, request.people):,} people."
-    return said
+    return said or f"wanted = {least:g} can be had from {people:,} people."
 
 
 def _people(request: Request) -> int | None:
@@ -766,25 +762,29 @@ def _promise(request: Request) -> float | None:
     return MOST_PROMISED
 
 
-def _least_wanted(request: Request) -> float | None:
-    """Return the smallest half-width that can be wanted, in points rounded up to two digits; None if it is 50."""
-    offer = _if_any(request, _best(request))
-    points = 100.0 * offer.widest if offer is not None else 50.0
-    while (points := float(few_digits_up(points, 2))) < 50.0:
-        if offer is not None and offer.widest <= points / 100.0:
-            return points
-        points *= 1.001
-    return None
+def _least_wanted(request: Request) -> tuple[float, int]:
+    """Return the smallest half-width that can be wanted, in points rounded up to two digits, and of how many people.
+
+    That is the number expected, or if these know nothing about any answer, a larger one.
+    """
+    for people in (request.people, 10**3, 10**6, MOST):
+        offer = _if_any(request.of(people), _best(request.of(people)))
+        points = 100.0 * offer.widest if offer is not None else 50.0
+        while (points := float(few_digits_up(points, 2))) < 50.0:
+            if offer is not None and offer.widest <= points / 100.0:
+                return points, people
+            points *= 1.001
+    return 50.0, MOST
 
 
 def _alone(offer: Offer, place: int) -> str:
     """Return words on the half-width of a question asked alone, if that is the wanted one."""
     request, questions = offer.request, offer.request.questions
     alone = replace(request, questions=tuple(each for each in questions if each == questions[place]))
-    if len(alone.questions) == len(questions) or not _is_enough(alone, _best(alone)):
+    found = _if_any(alone, _best(alone)) if len(alone.questions) < len(questions) else None
+    if found is None or found.widest > (request.wanted or 0.0):
         return ""
-    width = _offered(alone, _best(alone)).widest
-    return f" Asked alone at promise {request.promise:g}: {in_words(questions[place], width)}."
+    return f" Asked alone at promise {request.promise:g}: {in_words(questions[place], found.widest)}."
 
 
 def in_words(question: Planned, half_width: float) -> str:
