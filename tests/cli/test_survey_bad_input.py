@@ -47,6 +47,23 @@ SURVEYS = {
         r"; promise 0\.00[2-5]\d* would do",
     ),
     "table": (ASKED + f"rows = {names(9)}\ncolumns = {names(8)}\n", "at most 64 cells.*make 72", "join some of them"),
+    "65 cells": (ASKED + f"rows = {names(13)}\ncolumns = {names(5)}\n", "at most 64 cells.*make 65", "join some"),
+    "81 cells, by optional": (
+        ASKED + f"rows = {names(8)}\ncolumns = {names(8)}\noptional = true\n",
+        "rows x columns must be at most 64; optional adds “no answer” and makes it 9 x 9",
+        "leave out one of them, or optional",
+    ),
+    "33 options, by optional": (
+        ASKED + f"options = {names(32)}\noptional = true\n",
+        "options must be at most 32; optional adds “no answer” and makes it 33",
+        "leave out one of them, or optional",
+    ),
+    "1,001 words, by optional": (
+        ASKED + f"words = {names(1000)}\noptional = true\n",
+        "words must be at most 1,000; optional adds “no answer” and makes it 1,001",
+        "leave out one of them, or optional",
+    ),
+    "an empty choice": (ASKED + 'choices = ["a", ""]\n', "choices.* must be a text of one line", "got ''"),
     "rows": (ASKED + f"rows = {names(65)}\ncolumns = {names(2)}\n", "at most 64; got 65", "ask two questions"),
     "options": (ASKED + f"options = {names(33)}\n", "options must be at most 32; got 33", "ask two questions"),
     "words": (ASKED + f"words = {names(20_001)}\n", "words must be at most 20,000.*got 20,001", "rare ones to"),

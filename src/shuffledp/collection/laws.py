@@ -287,6 +287,7 @@ _ENOUGH = 0.25
 """Share of the largest number of dummies, or radius, from which on a law is not slow to find, but a smaller one is."""
 
 
+@lru_cache(maxsize=16)
 def least_promises(
     levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int = 1
 ) -> tuple[float, ...]:

@@ -45,9 +45,9 @@ from shuffledp.collection.laws import (
     no_law,
     parts_of,
 )
-from shuffledp.collection.promise import ONE_SHUFFLER, dummies_for
+from shuffledp.collection.promise import ONE_SHUFFLER, dummies_if_any
 from shuffledp.collection.task import Draft
-from shuffledp.errors import InvalidInput, Refused, attempt
+from shuffledp.errors import InvalidInput, Refused
 from shuffledp.numerics.floats import few_digits_up
 
 MISS = 0.05
@@ -547,7 +547,7 @@ def _no_dummies(request: Request, levels: Levels) -> str:
     asked = _asked(request, levels)
     if _has_hadamard(request.questions):
         plain = tuple(replace(each, family=each.family.without_hadamard) for each in request.questions)
-        other, refused = replace(request, questions=plain), attempt(lambda: dummies_for(*asked), (InvalidInput,))
+        other, refused = replace(request, questions=plain), dummies_if_any(*asked)
         why = f"{refused.reason if isinstance(refused, Refused) else ''}".partition(";")[0]
         more = _beside(other) if _if_any(other, levels) else f": {_no_dummies(other, levels)}"
         return f"{why}; leave the family hadamard out{more}"
@@ -612,7 +612,7 @@ def _if_any(request: Request, levels: Levels) -> Offer | None:
     """Return what is offered at some levels; None if no dummies keep the promises."""
     asked, law = _asked(request, levels), None
     if _has_hadamard(request.questions):
-        dummies = attempt(lambda: dummies_for(*asked), (InvalidInput,))
+        dummies = dummies_if_any(*asked)
     else:
         law = law_if_any(*asked)
         dummies = Refused("") if law is None else parts_of(law)

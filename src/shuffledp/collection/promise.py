@@ -274,6 +274,20 @@ def dummies_for(
     )
 
 
+@lru_cache(maxsize=64)
+def dummies_if_any(
+    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
+) -> tuple[Dummies, ...] | Refused:
+    """Return what `dummies_for` returns, or its refusal.
+
+    Parameters
+    ----------
+    levels, families, delta, reports
+        As for `dummies_for`.
+    """
+    return attempt(lambda: dummies_for(levels, families, delta, reports), (InvalidInput,))
+
+
 def _with_room(epsilon0: float, promise: float, reports: int) -> float:
     """Return the epsilon that the dummies must certify for a promise: lower, by the tolerance between machines.
 

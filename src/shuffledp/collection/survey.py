@@ -119,10 +119,9 @@ def draft_of_survey(
         If the survey is malformed, no dummies can keep its promises, or a wanted half-width cannot be reached.
     """
     survey = _read(_toml(data), key, group, folder, {})
-    offer = offer_of(survey.request)
     if survey.request.wanted is not None:
         _refuse_what_cannot_be(survey.request)
-    return _drafted(survey, offer)
+    return _drafted(survey, offer_of(survey.request))
 
 
 @dataclass(frozen=True)
