@@ -18,9 +18,9 @@ from shuffledp.collection.closing import close_task
 from shuffledp.collection.draw import Family
 from shuffledp.collection.estimates import Tallied, dummies_along, dummies_between, estimate_question
 from shuffledp.collection.ingest import hold, open_reports
-from shuffledp.collection.laws import NormalSearch, cells_of, drawn_columns, law_if_any, parts_of
+from shuffledp.collection.laws import MOST_LAW_WORK, NormalSearch, cells_of, drawn_columns, law_if_any, parts_of
 from shuffledp.collection.planner import Planned, Request, offer_of
-from shuffledp.collection.promise import MOST_LAW_WORK, check_floor, cost_of_answer, floor_of, promised_profiles
+from shuffledp.collection.promise import check_floor, cost_of_answer, floor_of, promised_profiles
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_page import release_document
 from shuffledp.collection.sealing import Opener

@@ -248,6 +248,46 @@ def in_words_of_promises(promises: Sequence[float]) -> str:
     return f"promise {told}" if told else ""
 
 
+MOST_LAW_WORK = 1 << 22
+"""Largest work for the law of a task of version 2, about a second in a browser, which computes the same measure."""
+
+
+def check_law_work(columns: Sequence[tuple[Family, Dummies]]) -> None:
+    """Refuse a task of version 2 whose certification takes longer than anybody should wait for it.
+
+    The measure is the number of radii of balls, and of pairs of cells of normal dummies.
+
+    Parameters
+    ----------
+    columns : sequence of (Family, Dummies)
+        The columns of a task of version 2.
+    """
+    work = _work([(_size(family), law) for family, law in columns])
+    if work > MOST_LAW_WORK:
+        raise InvalidInput(
+            f"certifying this task sums over {work:,} terms, above the limit of {MOST_LAW_WORK:,}; promise a larger "
+            "number, or ask questions with fewer answers"
+        )
+
+
+def _work(columns: Sequence[tuple[int, Dummies]]) -> int:
+    return sum(_law_work(size, law) for size, law in set(columns))
+
+
+def _law_work(size: int, law: Dummies) -> int:
+    many = len(law.draw)
+    return 4 * many * many + 32 * size * many if law.law == "normal" else many * (size + many // 8)
+
+
+def _size(family: Family) -> int:
+    return family.pieces if family.kind == "bits" else family.cells
+
+
+def _in_time(law: TaskLaw, families: Sequence[Family]) -> bool:
+    """Return whether `check_law_work` accepts a law."""
+    return _work([(_size(family), own) for family, own in zip(families, parts_of(law), strict=True)]) <= MOST_LAW_WORK
+
+
 @lru_cache(maxsize=64)
 def law_if_any(
     levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int = 1
@@ -265,19 +305,20 @@ def law_if_any(
     Returns
     -------
     TaskLaw or None
-        None if a promise is too small for either.
+        None if a promise is too small for either, or so small that a browser would take too long to certify the law.
     """
     ball = attempt(lambda: needed_ball(levels, families, delta, reports), (InvalidInput,))
+    ball = ball if isinstance(ball, BallDummies) and _in_time(ball, families) else None
     spent = math.inf
-    if isinstance(ball, BallDummies):
+    if ball is not None:
         spent = _mean(ball.cell_variance(place) for place in range(len(families)))
     wanted = _needy(levels, families, reports)
     if spent > 0.0 and all(map(serves_normal, families)):
         search = NormalSearch(tuple(families), wanted, delta, reports)
         law = search.found() if search.about < NEARLY * spent else None
-        if law is not None and _mean(cells.cell_variance for cells in law) < spent:
+        if law is not None and _mean(cells.cell_variance for cells in law) < spent and _in_time(law, families):
             return law
-    return ball if isinstance(ball, BallDummies) else None
+    return ball
 
 
 LARGEST_PROMISE = 1e3
@@ -310,13 +351,14 @@ def least_promises(
     def promises(least: float) -> tuple[float, ...]:
         return tuple(max(promise, float(few_digits_up(least, 2))) for _, promise in levels)
 
-    def ball(least: float) -> BallDummies | Refused:
+    def ball(least: float) -> BallDummies | None:
         asked = [(epsilon0, promise) for (epsilon0, _), promise in zip(levels, promises(least), strict=True)]
-        return attempt(lambda: needed_ball(asked, families, delta, reports), (InvalidInput,))
+        found = attempt(lambda: needed_ball(asked, families, delta, reports), (InvalidInput,))
+        return None if isinstance(found, Refused) or not _in_time(found, families) else found
 
     low = min(promise for _, promise in levels)
     high = max(1.0, 4.0 * low)
-    while isinstance(served := ball(high), Refused):
+    while (served := ball(high)) is None:
         low, high = high, 4.0 * high
         if high > LARGEST_PROMISE:
             return ()
@@ -326,7 +368,7 @@ def least_promises(
             break
         middle = 1.2 * high * used
         middle = middle if low < middle < high else math.sqrt(low * high)
-        if isinstance(found := ball(middle), Refused):
+        if (found := ball(middle)) is None:
             low = middle
         else:
             high, served = middle, found
