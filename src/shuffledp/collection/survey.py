@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +33,10 @@ from shuffledp.collection.words import (
     ANOTHER_WORD,
     columns_of,
     dictionary_of,
+    in_languages,
     is_dictionary,
     records_of,
+    scale_for,
     words_of_survey,
 )
 from shuffledp.errors import InvalidInput, shown
@@ -530,7 +531,7 @@ def _question(entry: object, language: str, no_answer: object, another: object, 
             asked[key] = fields.list_of(key, len(asked["choices"]), len(asked["choices"]))
         else:
             if kind == "list" and is_dictionary(fields.peek(key)):
-                own = _in_languages(another, asked, fields.what, "another_word", "another word")
+                own = in_languages(another, asked, fields.what, "another_word", "another word")
                 asked |= dictionary_of(fields.take(key), fields.what, own)
                 continue
             _check_number(fields, key, _MOST[kind])
@@ -556,9 +557,9 @@ def _made_optional(asked: dict[str, Any], no_answer: object, what: str) -> dict[
     if asked["kind"] == "number":
         raise InvalidInput(
             f"{what}: a number cannot be optional, for only the sum over all people is seen, and in it silence looks "
-            f"like a number; ask for a scale, which errs no more: {_scale_for(asked['low'], asked['high'])}"
+            f"like a number; ask for a scale, which errs no more: {scale_for(asked['low'], asked['high'])}"
         )
-    words = _in_languages(no_answer, asked, what, "no_answer", "no answer")
+    words = in_languages(no_answer, asked, what, "no_answer", "no answer")
     if asked["kind"] == "dictionary":
         return {"more": [*asked["more"], words], "optional": True}
     keys = [key for key in _KINDS[asked["kind"]] if key != "values"]
@@ -569,28 +570,6 @@ def _made_optional(asked: dict[str, Any], no_answer: object, what: str) -> dict[
             f"{' x '.join(f'{size:,}' for size in sizes)}; leave out one of them, or optional"
         )
     return {key: [*asked[key], words] for key in keys} | {"optional": True}
-
-
-def _in_languages(given: object, asked: dict[str, Any], what: str, key: str, said: str) -> dict[str, Any]:
-    """Return words in the languages of a question, refused if they lack one."""
-    languages = asked["text"] if isinstance(asked["text"], dict) else {}
-    known = given if isinstance(given, dict) else {}
-    if lacking := [name for name in languages if name not in known]:
-        example = ", ".join(f'{name} = "…"' for name in languages)
-        why = "it is optional" if key == "no_answer" else "it has a dictionary"
-        raise InvalidInput(
-            f"{what}: {why}, and nothing says “{said}” in {', '.join(lacking)}; write {key} = {{{example}}} above the "
-            "questions"
-        )
-    return {name: known[name] for name in languages}
-
-
-def _scale_for(low: float, high: float) -> str:
-    """Return the keys of a scale with five steps from low to high."""
-    low_end, high_end = Fraction(repr(low)), Fraction(repr(high))
-    values = [f"{float(low_end + (high_end - low_end) * step / 4):.15g}" for step in range(5)]
-    texts = ", ".join(f'"{value}"' for value in values)
-    return f"choices = [{texts}] and values = [{', '.join(values)}]"
 
 
 def _one_line(value: object) -> object:
