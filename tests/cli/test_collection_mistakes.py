@@ -48,7 +48,7 @@ def held(run: Run, tmp_path: Path) -> Store:
 
 
 SURVEYS = [
-    ("a promise that no dummies can keep", "promise = 0.1\n", "promise = 0.0001\n", "would do, or ask fewer questions"),
+    ("a promise that no dummies can keep", "promise = 0.1\n", "promise = 0.0001\n", ", 0.5 would do"),
     ("levels of equal name", 'en = "open"', 'en = "careful"', "same name"),
     ("an unknown family", "choices = ", 'family = "olh:3"\nchoices = ', "family must be"),
     ("an unknown key", "[operated_by]", "surprise = 1\n[operated_by]", "unknown key"),

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
 
 from shuffledp.collection.draw import Family
+from shuffledp.collection.estimates import width_of
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.laws import needed_ball, parts_of
 from shuffledp.collection.planner import (
     BUDGETS,
+    CollectionPlan,
     Planned,
     Request,
     half_width,
-    half_width_at,
     half_width_of,
     in_words,
     levels_up_to,
@@ -24,7 +26,7 @@ from shuffledp.collection.planner import (
 )
 from shuffledp.collection.posting import plan_object
 from shuffledp.collection.sealing import new_identity, new_private
-from shuffledp.collection.survey import draft_of_survey
+from shuffledp.collection.survey import draft_of_survey, request_of_survey, survey_groups
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
 
@@ -81,7 +83,7 @@ def test_half_widths_are_those_of_a_draft():
 
 def test_numbers_options_and_questions_share_one_law():
     options = [Planned("any", Family("rr", 2))] * 3
-    asked = Request((*FIVE, Planned("age", Family("one-bit", 2), 0.0, 100.0), *options), 500, 1.0, 1e-6)
+    asked = Request((*FIVE, Planned("age", Family("one-bit", 101), 0.0, 100.0), *options), 500, 1.0, 1e-6)
     found = plan_collection(asked)
     made = drafted(FIVE_ANSWERS + A_NUMBER + ANY_OF, 4.0)
     columns = [question.dummies for question in made.questions for _ in range(question.width)]
@@ -98,7 +100,7 @@ def test_numbers_options_and_questions_share_one_law():
 
 def test_a_question_of_hadamard_has_dummies_of_its_own():
     asked = Request(
-        (Planned("one", Family("hadamard:5", 5)), Planned("age", Family("one-bit", 2), 0.0, 9.0)), 500, 1.0, 1e-6
+        (Planned("one", Family("hadamard:5", 5)), Planned("age", Family("one-bit", 10), 0.0, 9.0)), 500, 1.0, 1e-6
     )
     laws = [choice.dummies.law for choice in plan_collection(asked).choices]
     assert laws == ["uniform", "laplace"]
@@ -117,21 +119,24 @@ def test_the_least_budget_that_suffices_is_chosen(wanted):
     plan = plan_collection(Request(FIVE, 500, 1.0, 1e-6, wanted))
     (found,) = plan.choices
     assert found.cannot == ""
-    levels = [levels_up_to(row.epsilon0, 500) for row in found.rows]
-    widths = [half_width_of(plan.request, 0, found.dummies, each) for each in levels]
-    assert found.chosen == next(row.epsilon0 for row, width in zip(found.rows, widths, strict=True) if width <= wanted)
-    assert found.mixed <= wanted
-    assert sum(people for _, _, people in plan.levels()) == 500
-    assert min(epsilon0 for _, epsilon0, _ in plan.levels()) <= 4.0
+    levels = {row.epsilon0: levels_up_to(row.epsilon0, 500) for row in found.rows}
+    drafts = {e: drafted(FIVE_ANSWERS, *(level[1] for level in each)) for e, each in levels.items()}
+    widths = {e: half_width(draft, 0, [level[2] for level in levels[e]]) for e, draft in drafts.items()}
+    assert plan.chosen == next(epsilon0 for epsilon0, width in widths.items() if width <= wanted)
+    assert found.mixed == widths[plan.chosen]
+    assert sum(people for _, _, people in plan.offer.levels) == 500
+    assert min(epsilon0 for _, epsilon0, _ in plan.offer.levels) <= 4.0
 
 
 def test_where_people_at_a_careful_level_would_widen_it_too_much_nobody_is_offered_it():
     """2.6 points can be had from 500 people at 4 alone: with a fifth of them at 2 it is 3.5."""
     plan = plan_collection(Request(FIVE, 500, 1.0, 1e-6, 0.026))
-    assert plan.levels() == (("usual", 4.0, 500),)
-    assert plan.choices[0].mixed > 0.026 >= plan.choices[0].rows[-1].half_width
+    assert plan.offer.levels == (("usual", 4.0, 500),)
+    (found,) = plan.choices
+    assert found.mixed == found.rows[-1].half_width <= 0.026
+    assert half_width_of(FIVE[0].family, found.dummies, levels_up_to(4.0, 500)) > 0.026
     two = plan_collection(Request(FIVE, 500, 1.0, 1e-6, 0.018, shufflers=2))
-    assert [(name, epsilon0) for name, epsilon0, _ in two.levels()][-1] == ("open", two.chosen)
+    assert [(name, epsilon0) for name, epsilon0, _ in two.offer.levels][-1] == ("open", two.chosen)
 
 
 def test_long_questionnaires_are_planned_with_normal_dummies():
@@ -139,7 +144,7 @@ def test_long_questionnaires_are_planned_with_normal_dummies():
     plan = plan_collection(Request(FIVE * 20, 1000, 2.0, 1e-6))
     assert {choice.dummies.law for choice in plan.choices} == {"normal"}
     assert plan.choices[0].rows[-1].half_width == pytest.approx(0.031, abs=0.0015)
-    numbers = plan_collection(Request((*FIVE * 20, Planned("How much?", Family("one-bit", 2))), 1000, 2.0, 1e-6))
+    numbers = plan_collection(Request((*FIVE * 20, Planned("How much?", Family("one-bit", 101))), 1000, 2.0, 1e-6))
     assert {choice.dummies.law for choice in numbers.choices} == {"ball"}
 
 
@@ -163,21 +168,32 @@ def test_what_cannot_be_had_names_numbers_that_do():
     assert said.startswith("± 2 points from 200 people at promise 0.25 cannot be had")
     people = int(re.search(r"It takes ([\d,]+) people", said)[1].replace(",", ""))
     (dummies,) = parts_of(needed_ball([(4.0, 0.25)], [FIVE[0].family], 1e-6))
-    assert (
-        half_width_at(asked, 0, dummies, 4.0, people) <= 0.02 < half_width_at(asked, 0, dummies, 4.0, people * 9 // 10)
-    )
+    width = [half_width_of(FIVE[0].family, dummies, (("", 4.0, n),)) for n in (people, people * 9 // 10)]
+    assert width[0] <= 0.02 < width[1]
     asked = Request(FIVE, 500, 1.0, 1e-6, 0.02)
     said = plan_collection(asked).choices[0].cannot
     needed = float(re.search(r"it needs epsilon0 = ([\d.]+), and one shuffler allows 4", said)[1])
     (dummies,) = parts_of(needed_ball([(needed, 1.0)], [FIVE[0].family], 1e-6))
     assert needed in BUDGETS
-    assert half_width_at(asked, 0, dummies, needed, 500) <= 0.02
+    assert half_width_of(FIVE[0].family, dummies, (("", needed, 500),)) <= 0.02
 
 
-def test_questions_and_shufflers_that_stand_in_the_way_are_named():
+def test_questions_and_shufflers_that_stand_in_the_way_are_named_where_they_do():
+    """With one shuffler "±" was told also where it was as wide, or wider, or not allowed."""
     two = (Planned("one", Family("rr", 2)), Planned("two", Family("rr", 2)))
-    said = plan_collection(Request(two, 100, 1.0, 1e-6, 0.035, shufflers=2)).choices[0].cannot
-    assert re.search(r"promise [\d.]+\. With one shuffler: ± [\d.]+ points\. Asked alone: ± [\d.]+ points\.", said)
+
+    def said(wanted: float, shufflers: int) -> str:
+        return plan_collection(Request(two, 300, 0.5, 1e-6, wanted, shufflers)).choices[0].cannot
+
+    both, alone, neither = said(0.035, 2), said(0.03, 2), said(0.02, 2)
+    assert said(0.035, 1) == ""
+    assert " or one shuffler. wanted = " in both
+    assert [found.count("one shuffler") for found in (alone, neither)] == [0, 0]
+    for found in (both, alone):
+        points = re.search(r" Asked alone at promise 0\.5: ± ([\d.]+) points\.$", found)
+        assert points is not None
+        assert plan_collection(Request(two[:1], 300, 0.5, 1e-6, float(points[1]) / 100.0, 2)).choices[0].cannot == ""
+    assert "alone" not in neither
 
 
 def test_bad_requests_say_which_number_is_wrong():
@@ -196,12 +212,13 @@ def test_widths_are_rounded_up_in_words():
 
 
 def test_no_budget_is_said_to_be_true_in_all_cases(run, tmp_path):
-    """100.0 of 100 stood in the plan's table at 9; people are told 99.98, by the same function now."""
-    levels = '[[levels]]\nname = "open"\nepsilon0 = 9\npromise = 1\nplanned = 500\n'
-    text = SURVEY.format(wishes="")
+    """100.0 of 100 stood in the plan's table; people are told 99.97 at 8, by the same function now."""
+    levels = "".join(f'[[levels]]\nname = "level {e}"\nepsilon0 = {e}\npromise = 1\nplanned = 250\n' for e in (4, 8))
+    text = SURVEY.format(wishes="accept_one_shuffler = true").replace('{en = "Lunch", de = "Mittagessen"}', '"Lunch"')
+    text = text.partition("[[questions]]")[0] + QUESTION + 'choices = ["yes", "no"]\n'
     (tmp_path / "survey.toml").write_text(text + levels, encoding="utf-8")
     shown = run("task", "plan", "survey.toml").out
-    assert "99.98" in shown
+    assert "99.97" in shown
     assert "100.0" not in shown
 
 
@@ -248,3 +265,234 @@ def test_a_promise_that_no_law_keeps_is_refused_with_one_that_would_do(run, tmp_
     assert larger is not None
     assert 0.002 < float(larger[1]) < 0.005
     assert run("task", "plan", "survey.toml", "--promise", larger[1]).status == 0
+
+
+KEY = AnalyzerKey(new_private(), new_identity(), bytes(32))
+HEAD = """
+title = "Lunch"
+organizer = "The kitchen"
+contact = "kitchen@example.org"
+privacy_notice = "https://example.org/privacy"
+operated_by = {analyzer = "The kitchen", shuffler = "The works council", page = "The works council"}
+opens = 2026-01-01T08:00:00Z
+closes = 2099-01-31T08:00:00Z
+expires = 2099-02-28T08:00:00Z
+"""
+KINDS = {
+    "a choice": 'choices = ["a", "b", "c", "d", "e"]',
+    "yes or no, optional": 'choices = ["yes", "no"]\noptional = true',
+    "a scale": 'choices = ["a", "b", "c"]\nvalues = [1, 2, 3]',
+    "several": 'options = ["a", "b", "c", "d", "e", "f"]',
+    "a number of one step": "low = 0\nhigh = 1\nstep = 1",
+    "a number of three steps": "low = 0\nhigh = 3\nstep = 1",
+    "a number": "low = 0\nhigh = 100\nstep = 1",
+    "a number with its family": 'low = 0\nhigh = 100\nstep = 1\nfamily = "bits:2"',
+    "a table": 'rows = ["a", "b"]\ncolumns = ["c", "d", "e"]\noptional = true',
+    "a list": 'words = ["Bonn", "Essen", "Celle"]',
+    "hadamard": 'choices = ["a", "b", "c", "d", "e"]\nfamily = "hadamard"',
+}
+LEVELS = [(1.0, 0.5, 30), (3.0, 1.0, 200), (4.0, 1.0, 70)]
+WISHES: dict[str, tuple[str, list[tuple[float, float, int]]]] = {
+    "the defaults": ("people = 200", []),
+    "one shuffler accepted": ("people = 200\naccept_one_shuffler = true", []),
+    "wanted": ("people = 3000\npromise = 1\nwanted = 4", []),
+    "wanted, one shuffler accepted": ("people = 800\npromise = 3\nwanted = 8\naccept_one_shuffler = true", []),
+    "wanted from anybody": ('people = 3000\npromise = 2\nwanted = 9\nadmission = "open"', []),
+    "levels": ("", LEVELS),
+    "levels, wanted": ("wanted = 40", LEVELS),
+    "groups": ("at_least = 10\ngroups = {Kitchen = 150, Hall = 90}", []),
+    "groups with levels": ("at_least = 10\ngroups = {Kitchen = 150, Hall = 91}", LEVELS),
+}
+
+
+def survey(questions: Iterable[str], wishes: str, levels: Iterable[tuple[float, float, int]] = ()) -> bytes:
+    """A survey's TOML, with questions of these kinds, and with levels of these budgets, promises and people."""
+    asked = "".join(f'[[questions]]\ntext = "Question {j}?"\n{KINDS[kind]}\n' for j, kind in enumerate(questions))
+    own = "".join(
+        f'[[levels]]\nname = "level {epsilon0}"\nepsilon0 = {epsilon0}\npromise = {promise}\nplanned = {people}\n'
+        for epsilon0, promise, people in levels
+    )
+    return f"{wishes}\n{HEAD}{asked}{own}".encode()
+
+
+def planned(text: bytes) -> CollectionPlan:
+    return plan_collection(request_of_survey(text))
+
+
+TOGETHER = (tuple(KINDS)[:-1], ("hadamard", "a number"))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "wish"),
+    [
+        *(((kind,), wish) for kind in tuple(KINDS)[:-1] for wish in WISHES),
+        *((kinds, wish) for kinds in TOGETHER for wish in ("the defaults", "wanted")),
+    ],
+)
+def test_a_plan_shows_what_the_draft_writes(kinds, wish):
+    """A number of one step was planned with bits:4 and drafted with bits:1; planned levels were not the draft's."""
+    text = survey(kinds, *WISHES[wish])
+    plan, groups = planned(text), survey_groups(text)
+    made = draft_of_survey(text, KEY, min(groups, key=lambda group: group.people) if groups else None)
+    people = [level.planned for level in made.levels]
+    assert [(each[1], each[2]) for each in plan.offer.levels] == [(one.epsilon0, one.planned) for one in made.levels]
+    assert {level.promise for level in made.levels} == set(plan.request.promises or (plan.request.promise,))
+    columns = [place for place, question in enumerate(made.questions) for _ in range(question.width)]
+    for place, choice in zip(columns, plan.choices, strict=True):
+        question = made.questions[place]
+        assert (choice.question.family, choice.dummies) == (question.family, question.dummies)
+        assert choice.cannot == ""
+        width = width_of(question)
+        assert choice.mixed == pytest.approx(half_width(made, place, people) / width, rel=1e-12)
+        assert plan.request.wanted is None or choice.mixed <= plan.request.wanted
+        shown = {row.epsilon0: row.half_width for row in choice.rows}
+        for level, one in enumerate(made.levels):
+            alone = [sum(people) if j == level else 0 for j in range(len(people))]
+            assert shown[one.epsilon0] == pytest.approx(half_width(made, place, alone) / width, rel=1e-12)
+        assert choice.limit <= min(shown.values())
+
+
+def test_a_wish_that_only_a_finer_number_would_meet_is_refused():
+    """From 200 people, +-5.5 points of bits:4 were planned for a number 0 or 1, and +-7.7 of bits:1 drafted."""
+    text = survey(["a number of one step"], "people = 200\nwanted = 6")
+    (choice,) = planned(text).choices
+    assert choice.question.family.name == "bits:1"
+    assert choice.mixed > 0.06
+    with pytest.raises(InvalidInput, match=r"± 0\.06 from 200 people at promise 1 cannot be had.*Nothing was written"):
+        draft_of_survey(text, KEY)
+
+
+def test_an_accepted_shuffler_is_known_to_the_plan():
+    """`wanted = 3` was refused with "one shuffler allows 4", and the table lacked the level 6."""
+    accepted = "people = 350\naccept_one_shuffler = true"
+    assert [row.epsilon0 for row in planned(survey(["a choice"], accepted)).choices[0].rows][-1] == 6.0
+    text = survey(["a choice"], f"{accepted}\nwanted = 3")
+    assert 4.0 < planned(text).chosen == draft_of_survey(text, KEY).levels[-1].epsilon0
+    said = planned(survey(["a choice"], "people = 350\nwanted = 3")).choices[0].cannot
+    assert "and one shuffler allows 4. It takes " in said
+    assert "accept_one_shuffler = true" in said
+    one_hand = text.replace(b'analyzer = "The kitchen"', b'analyzer = "The works council"')
+    with pytest.raises(InvalidInput, match=r"one hand that shuffles and analyzes allows 4.*another hand that shuffles"):
+        draft_of_survey(one_hand, KEY)
+
+
+def test_a_wish_beside_levels_is_checked():
+    """`wanted = .5` beside levels was ignored by the draft."""
+    for levels, wanted in ((LEVELS, 0.5), ([(4.0, 1.0, 500)], 2.6)):
+        text = survey(["a choice"], f"wanted = {wanted}", levels)
+        said = planned(text).choices[0].cannot
+        assert bool(said) == (wanted == 0.5)
+        if said:
+            with pytest.raises(InvalidInput, match=re.escape(said)):
+                draft_of_survey(text, KEY)
+        else:
+            assert draft_of_survey(text, KEY).levels[0].planned == 500
+
+
+@pytest.mark.parametrize(
+    ("wishes", "message"),
+    [("promise = 2", "promise stands in the place of levels"), ("people = 500", "people = 500 stands in the place of")],
+)
+def test_a_wish_that_levels_contradict_is_refused(wishes, message):
+    """The plan followed it, and the draft the levels."""
+    for made in (planned, lambda text: draft_of_survey(text, KEY)):
+        with pytest.raises(InvalidInput, match=f"{message}.*leave it out"):
+            made(survey(["a choice"], wishes, LEVELS))
+
+
+def test_levels_that_plan_nobody_are_drafted_and_not_planned():
+    text = survey(["a number"], "", [(2.0, 1.0, 0), (4.0, 1.0, 0)])
+    assert draft_of_survey(text, KEY).planned == 0
+    with pytest.raises(InvalidInput, match="its levels plan nobody; write how many"):
+        planned(text)
+    assert plan_collection(request_of_survey(text, people=300)).offer.levels[1][2] == 150
+
+
+@pytest.mark.parametrize(
+    ("kinds", "promise"),
+    [(["a choice"] * 3, 1.0), (["several"], 1.0), (["several"] * 3, 1.0), (["a choice"] * 4, 2.0), (["a list"], 1.0)],
+)
+def test_the_default_promise_counts_questions(kinds, promise):
+    """Six options are one question; they were counted as six."""
+    text = survey(kinds, "people = 500")
+    assert planned(text).request.promise == promise
+    assert {level.promise for level in draft_of_survey(text, KEY).levels} == {promise}
+
+
+def changed(text: bytes, **wishes: str) -> bytes:
+    """A survey with other wishes."""
+    for name, value in wishes.items():
+        text = re.sub(rf"(?m)^{name} = .*\n".encode(), b"", text)
+        text = f"{name} = {value}\n".encode() + text
+    return text
+
+
+TINY = [
+    (["a choice"], "promise = 0.0001\npeople = 200", []),
+    (["a number"], "promise = 1e-6\npeople = 1000\naccept_one_shuffler = true", []),
+    (["a scale"], 'promise = 0.001\npeople = 50\nadmission = "open"', []),
+    (["yes or no, optional"], "promise = 0.001\npeople = 900000\nwanted = 3", []),
+    (["a choice"], "promise = 0.001\npeople = 20\nwanted = 3", []),
+    (["a choice"], "", [(2.0, 0.0001, 100), (4.0, 0.0001, 100)]),
+    (["a table"], "", [(2.0, 0.0001, 100), (4.0, 0.5, 100)]),
+]
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize(("kinds", "wishes", "levels"), TINY)
+def test_a_promise_that_is_named_as_a_way_out_is_kept(kinds, wishes, levels):
+    """For 1e-4 .0044 was named, and then refused with .0049; a draft repeated one number a level."""
+    text = survey(kinds, wishes, levels)
+    said: list[str] = []
+    for made in (planned, lambda text: draft_of_survey(text, KEY)):
+        with pytest.raises(InvalidInput, match="no law with up to") as refused:
+            made(text)
+        said.append(str(refused.value))
+    assert said[0] == said[1]
+    way = re.search(r"; promise ([\d., e-]+?)(?: with wanted = ([\d.]+) and ([\d,]+) people)? would do$", said[0])
+    assert way is not None
+    promises = [float(each) for each in way[1].split(", ")]
+    assert len(promises) == len(set(promises))
+    own = iter(promises * len(levels))
+    text = survey(kinds, wishes, [(epsilon0, next(own), people) for epsilon0, _, people in levels])
+    text = text if levels else changed(text, promise=way[1])
+    text = changed(text, wanted=way[2], people=way[3].replace(",", "")) if way[2] else text
+    assert draft_of_survey(text, KEY).levels
+
+
+REFUSED = [
+    (kinds, f"people = {people}\npromise = {promise}\nwanted = {wanted}{more}")
+    for kinds, people, promise, wanted, more in [
+        (["a choice"], 200, 1, 2, ""),
+        (["a choice"], 10, 0.25, 20, ""),
+        (["a choice"], 1, 1, 5, ""),
+        (["several", "a number"], 200, 1, 2.5, ""),
+        (["a number of one step"], 200, 1, 6, ""),
+        (["a list", "a table"], 1000, 0.5, 0.1, "\naccept_one_shuffler = true"),
+        (["a scale"], 500, 2, 1.5, '\nadmission = "open"'),
+        (["hadamard"], 300, 1, 3, ""),
+        (["a choice"], 1000000, 8, 0.0001, "\naccept_one_shuffler = true"),
+    ]
+]
+
+
+@pytest.mark.parametrize(("kinds", "wishes"), REFUSED)
+def test_every_way_that_is_named_reaches_what_is_wanted(kinds, wishes):
+    text = survey(kinds, wishes)
+    with pytest.raises(InvalidInput) as refused:
+        draft_of_survey(text, KEY)
+    said = str(refused.value)
+    assert "\n" not in said
+    assert len(said) < 400
+    ways = {
+        "people": re.search(r"It takes ([\d,]+) people", said),
+        "promise": re.search(r"(?:,|takes| or) promise ([\d.]+)(?:\.|,| or) ", said),
+        "wanted": re.search(r"\. wanted = ([\d.e-]+) can be had", said),
+        "accept_one_shuffler": re.search(r"accept_one_shuffler = (true)", said),
+    }
+    found = {name: way[1].replace(",", "") for name, way in ways.items() if way is not None}
+    assert found
+    more = re.search(r"can be had from ([\d,]+) people\. Nothing", said)
+    for name, value in found.items():
+        other = {"people": more[1].replace(",", "")} if more is not None and name == "wanted" else {}
+        assert draft_of_survey(changed(text, **{name: value}, **other), KEY).levels

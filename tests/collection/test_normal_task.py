@@ -18,8 +18,9 @@ from shuffledp.collection.closing import close_task
 from shuffledp.collection.draw import Family
 from shuffledp.collection.estimates import Tallied, dummies_along, dummies_between, estimate_question
 from shuffledp.collection.ingest import hold, open_reports
-from shuffledp.collection.laws import NormalSearch, cells_of, drawn_columns, needed_law, parts_of
-from shuffledp.collection.promise import MOST_LAW_WORK, check_floor, cost_of_answer, floor_of, promised_profiles
+from shuffledp.collection.laws import MOST_LAW_WORK, NormalSearch, cells_of, drawn_columns, law_if_any, parts_of
+from shuffledp.collection.planner import Planned, Request, offer_of
+from shuffledp.collection.promise import check_floor, cost_of_answer, floor_of, promised_profiles
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_page import release_document
 from shuffledp.collection.sealing import Opener
@@ -126,12 +127,12 @@ def test_a_task_of_somebody_else_cannot_keep_a_client_busy():
 )
 def test_the_law_with_the_smaller_variance_is_taken(families, promise, law):
     """Accuracy.md, section 2: the ball up to about 50 yes/no questions, or 10 of five answers."""
-    found = parts_of(needed_law([(2.0, promise), (4.0, promise)], families, 1e-6))
+    found = parts_of(law_if_any(((2.0, promise), (4.0, promise)), families, 1e-6))
     assert {each.law for each in found} == {law}
 
 
 def test_a_number_beside_many_choices_keeps_the_ball():
-    found = parts_of(needed_law([(4.0, 2.0)], (*(FIVE,) * 12, Family("bits:5", 11)), 1e-6))
+    found = parts_of(law_if_any(((4.0, 2.0),), (*(FIVE,) * 12, Family("bits:5", 11)), 1e-6))
     assert {each.law for each in found} == {"ball"}
 
 
@@ -140,11 +141,11 @@ def test_where_no_ball_serves_a_normal_law_is_found(monkeypatch):
         raise InvalidInput("no ball law")
 
     monkeypatch.setattr(laws, "needed_ball", none)
-    laws._needed_law.cache_clear()
-    assert {each.law for each in parts_of(needed_law([(4.0, 1.0)], (FIVE,), 1e-6))} == {"normal"}
+    laws.law_if_any.cache_clear()
+    assert {each.law for each in parts_of(law_if_any(((4.0, 1.0),), (FIVE,), 1e-6))} == {"normal"}
     with pytest.raises(InvalidInput, match=r"no law with up to .* delta = 1e-06; ask fewer questions"):
-        needed_law([(4.0, 1.0)], (Family("bits:5", 11),), 1e-6)
-    laws._needed_law.cache_clear()
+        offer_of(Request((Planned("How much?", Family("bits:5", 11)),), 500, 1.0, 1e-6))
+    laws.law_if_any.cache_clear()
 
 
 def test_the_least_spread_is_found_from_far_away():

@@ -14,10 +14,11 @@ from shuffledp.collection.promise import (
     check_crowd,
     check_floor,
     crowd_of,
+    dummies_for,
     floor,
     floor_of,
-    needed_dummies,
     promises_data,
+    reports_of,
     shown,
     what_is_promised,
 )
@@ -64,6 +65,11 @@ def test_open_admission_counts_two_reports_of_one_person():
 
 
 NEEDED = [(choice(5, 0), "uniform", 172), (number(dummies=0), "laplace", 60)]
+
+
+def needed_dummies(draft):
+    levels = [(level.epsilon0, level.promise) for level in draft.levels]
+    return dummies_for(levels, [question.family for question in draft.questions], draft.delta, reports_of(draft))
 
 
 @pytest.mark.parametrize(("question", "law", "most"), NEEDED)

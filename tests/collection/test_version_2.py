@@ -17,10 +17,9 @@ from shuffledp.collection.closing import close_task
 from shuffledp.collection.draw import Family, draw_report, pieces_of
 from shuffledp.collection.ingest import hold, open_reports
 from shuffledp.collection.keys import AnalyzerKey
-from shuffledp.collection.laws import drawn_columns, law_of_task
+from shuffledp.collection.laws import MOST_LAW_WORK, drawn_columns, law_of_task
 from shuffledp.collection.planner import half_width
 from shuffledp.collection.promise import (
-    MOST_LAW_WORK,
     check_crowd,
     check_floor,
     cost_of_answer,

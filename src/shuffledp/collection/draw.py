@@ -79,6 +79,12 @@ class Family:
         return bytes_for((self.cells - 1).bit_length())
 
     @property
+    def without_hadamard(self) -> Family:
+        """The family of the same answers that a question has if it does not ask for ``hadamard``."""
+        plain = "rr" if self.records == 2 else f"krr:{self.records}"
+        return Family(plain, self.records) if self.kind == "hadamard" else self
+
+    @property
     def own_share(self) -> Fraction:
         """f, the share of all reports that belong to one answer."""
         return Fraction(1, self.reports) if self.kind in ("krr", "bits") else Fraction(1, 2)

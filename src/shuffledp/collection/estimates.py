@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from shuffledp.collection.asked import Dummies, Question
 from shuffledp.collection.dictionary import words_estimate
-from shuffledp.collection.draw import WHOLE, Family
+from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
 from shuffledp.collection.laws import cell_law_of, cell_variance_of, cells_of, ones_law, ones_moments, single_ball
 from shuffledp.collection.task import Draft
 from shuffledp.dummies import StatedCells
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.floats import TINY, ndtr, ndtri
 from shuffledp.numerics.interval import FloatArray
-from shuffledp.questions.estimate import NOTHING, Added, CountEstimate, CountLaw, Estimate, around, chance_of_a_miss
+from shuffledp.questions.estimate import Added, CountEstimate, CountLaw, Estimate, around, chance_of_a_miss
 from shuffledp.questions.frequency import frequency
 from shuffledp.questions.mean import mean
 from shuffledp.questions.tally import ShuffledReports
@@ -296,8 +296,12 @@ def slopes_of(draft: Draft, place: int) -> Slopes:
     """Return, for each level, the slope of the question with index `place`: the p - q of its randomizer."""
     family = draft.questions[place].family
     budgets = tuple(effective_budget(family, level.draw[place], level.epsilon0) for level in draft.levels)
-    share = 0.5 if family.kind == "hadamard" else 1.0
-    return Slopes(budgets, tuple(level.draw[place] / WHOLE * share for level in draft.levels))
+    return Slopes(budgets, tuple(slope_of(family, level.draw[place]) for level in draft.levels))
+
+
+def slope_of(family: Family, keep: int) -> float:
+    """Return p - q of a randomizer that draws by ``keep``/2^64."""
+    return keep / WHOLE * (0.5 if family.kind == "hadamard" else 1.0)
 
 
 def effective_budget(family: Family, keep: int, epsilon0: float) -> float:
@@ -476,6 +480,28 @@ def bits_law(
     return SpreadEstimate(np.asarray(0.5), error, 1.0 / total, (0.0, 1.0), 0, added)
 
 
+@lru_cache(maxsize=256)
+def best_bits(number: Family, people: tuple[tuple[float, int], ...]) -> Family:
+    """Return the family ``bits:B`` with the least noise of people, with B at most the number of steps of a number.
+
+    Parameters
+    ----------
+    number : Family
+        A family with the number's answers.
+    people : tuple of (float, int)
+        Budget and planned number of people of each level; evenly spread people if nobody is planned.
+    """
+    counts = tuple(count for _, count in people)
+    counts = counts if sum(counts) else (1,) * len(counts)
+
+    def noise(family: Family) -> float:
+        slopes = tuple(slope_of(family, family.threshold(epsilon0)) for epsilon0, _ in people)
+        return float(bits_law(family, NO_DUMMIES, slopes, counts).standard_error)
+
+    sizes = range(1, min(number.records - 1, MOST_BITS) + 1)
+    return min((Family(f"bits:{size}", number.records) for size in sizes), key=noise)
+
+
 def count_law(question: Question, known: Slopes, counts: Sequence[int]) -> CountLaw:
     """Return the law of the number of reports, dummies included, that support one answer, or that are ones.
 
@@ -528,29 +554,27 @@ def law_of_count(
 
 
 def predicted_half_width(
-    question: Question, known: Slopes, counts: Sequence[int], miss: float, *, dummies: bool = True
+    family: Family,
+    dummies: Dummies,
+    slopes: tuple[float, ...],
+    counts: tuple[int, ...],
+    miss: float,
+    shufflers: int = 1,
 ) -> float:
     """Return half the length of the interval that will be printed, at the worst answers, as a share of the range.
 
     Parameters
     ----------
-    question : Question
-        The question, with its family and its dummies.
-    known : Slopes
-        Slopes of the question.
-    counts : sequence of int
-        Number of people at each level.
+    family, dummies, slopes, counts, shufflers
+        As for `law_of_count`; with `NO_DUMMIES`, the dummies' noise is left out.
     miss : float
         Probability that the interval misses.
-    dummies : bool
-        Whether the dummies' noise is included.
     """
-    if question.family.kind != "bits":
-        law = count_law(question, known, counts)
-        return (law if dummies else replace(law, added=NOTHING)).half_width(miss)
-    if known.mean(counts) <= 0.0:
+    if family.kind != "bits":
+        return law_of_count(family, dummies, slopes, counts, shufflers).half_width(miss)
+    if not any(n * slope for n, slope in zip(counts, slopes, strict=True)):
         return 0.5
-    found = bits_law(question.family, question.dummies if dummies else NO_DUMMIES, known.slopes, tuple(counts))
+    found = bits_law(family, dummies, slopes, counts, shufflers)
     return min(float(found.half_width(miss, found.standard_error)), 0.5)
 
 

@@ -216,3 +216,25 @@ def _check(path: Path, draft: bytes, group: Group) -> None:
             f"{path} does not hold the draft of {shown(group.first)} that {MANIFEST} names: somebody has changed it; "
             "do not invite people"
         )
+
+
+def title_of_group(title: object, group: SurveyGroup) -> object:
+    """Return a survey's title followed by a group's name, in every language of the title.
+
+    Parameters
+    ----------
+    title : object
+        The title by language, not checked yet.
+    group : SurveyGroup
+        The group.
+    """
+    if not isinstance(title, dict) or any(not isinstance(text, str) for text in title.values()):
+        return title  # a draft refuses it
+    if len(group.name) == 1:  # a name is often the same in all languages
+        return {language: f"{text}: {group.first}" for language, text in title.items()}
+    if set(group.name) != set(title):
+        raise InvalidInput(
+            f"the survey, group {shown(group.first)}: its name must be given once, or in the languages of the title: "
+            f"{', '.join(title)}"
+        )
+    return {language: f"{text}: {group.name[language]}" for language, text in title.items()}

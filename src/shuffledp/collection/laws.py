@@ -38,7 +38,7 @@ from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.sealing import Sealer
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.dummies import LARGEST_CENTRE, NormalDummies, StatedCells, normal_side
-from shuffledp.errors import InvalidInput, attempt
+from shuffledp.errors import InvalidInput, Refused, attempt
 from shuffledp.numerics.floats import UNBOUNDED, Upper, few_digits_up, ndtr
 from shuffledp.numerics.randomness import Randomness, keyed_random
 
@@ -229,9 +229,69 @@ def needed_ball(
     return BallDummies.of_promise(columns, wanted, delta, reports)
 
 
-def needed_law(
-    levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float, reports: int = 1
-) -> TaskLaw:
+def no_law(levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float) -> str:
+    """Return words on promises that no law keeps, without a way out."""
+    names = ", ".join(f"{times} of {name}" for name, times in Counter(family.name for family in families).items())
+    told = in_words_of_promises([promise for _, promise in levels])
+    return f"no law with up to {MOST_ROWS:,} dummies a column keeps {told} for {names} at delta = {delta:g}"
+
+
+def in_words_of_promises(promises: Sequence[float]) -> str:
+    """Return the promises to the levels in words: one number if all have the same; "" for none.
+
+    Examples
+    --------
+    >>> in_words_of_promises([0.5, 0.5]), in_words_of_promises([0.5, 1.0])
+    ('promise 0.5', 'promise 0.5, 1')
+    """
+    told = ", ".join(f"{promise:g}" for promise in (promises if len(set(promises)) > 1 else promises[:1]))
+    return f"promise {told}" if told else ""
+
+
+MOST_LAW_WORK = 1 << 22
+"""Largest work for the law of a task of version 2, about a second in a browser, which computes the same measure."""
+
+
+def check_law_work(columns: Sequence[tuple[Family, Dummies]]) -> None:
+    """Refuse a task of version 2 whose certification takes longer than anybody should wait for it.
+
+    The measure is the number of radii of balls, and of pairs of cells of normal dummies.
+
+    Parameters
+    ----------
+    columns : sequence of (Family, Dummies)
+        The columns of a task of version 2.
+    """
+    work = _work([(_size(family), law) for family, law in columns])
+    if work > MOST_LAW_WORK:
+        raise InvalidInput(
+            f"certifying this task sums over {work:,} terms, above the limit of {MOST_LAW_WORK:,}; promise a larger "
+            "number, or ask questions with fewer answers"
+        )
+
+
+def _work(columns: Sequence[tuple[int, Dummies]]) -> int:
+    return sum(_law_work(size, law) for size, law in set(columns))
+
+
+def _law_work(size: int, law: Dummies) -> int:
+    many = len(law.draw)
+    return 4 * many * many + 32 * size * many if law.law == "normal" else many * (size + many // 8)
+
+
+def _size(family: Family) -> int:
+    return family.pieces if family.kind == "bits" else family.cells
+
+
+def _in_time(law: TaskLaw, families: Sequence[Family]) -> bool:
+    """Return whether `check_law_work` accepts a law."""
+    return _work([(_size(family), own) for family, own in zip(families, parts_of(law), strict=True)]) <= MOST_LAW_WORK
+
+
+@lru_cache(maxsize=64)
+def law_if_any(
+    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int = 1
+) -> TaskLaw | None:
     """Return the law that keeps every level's promise with the smaller mean variance of a cell's dummies.
 
     That is a ball law for a few questions, and a normal law for many; a normal law is for choices among at most 64
@@ -242,64 +302,77 @@ def needed_law(
     levels, families, delta, reports
         As for `needed_ball`.
 
-    Raises
-    ------
-    InvalidInput
-        If a promise is too small for either.
+    Returns
+    -------
+    TaskLaw or None
+        None if a promise is too small for either, or so small that a browser would take too long to certify the law.
     """
-    return _needed_law(tuple(levels), tuple(families), delta, reports)
-
-
-MOST_TIMES = 1 << 20
-"""Largest factor on the promises that is tried in the search for a law."""
-
-
-@lru_cache(maxsize=64)
-def _needed_law(
-    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
-) -> TaskLaw:
     ball = attempt(lambda: needed_ball(levels, families, delta, reports), (InvalidInput,))
+    ball = ball if isinstance(ball, BallDummies) and _in_time(ball, families) else None
     spent = math.inf
-    if isinstance(ball, BallDummies):
+    if ball is not None:
         spent = _mean(ball.cell_variance(place) for place in range(len(families)))
     wanted = _needy(levels, families, reports)
     if spent > 0.0 and all(map(serves_normal, families)):
         search = NormalSearch(tuple(families), wanted, delta, reports)
         law = search.found() if search.about < NEARLY * spent else None
-        if law is not None and _mean(cells.cell_variance for cells in law) < spent:
+        if law is not None and _mean(cells.cell_variance for cells in law) < spent and _in_time(law, families):
             return law
-    if isinstance(ball, BallDummies):
-        return ball
-    told = ", ".join(f"{promise:g}" for _, promise in levels)
-    names = ", ".join(f"{times} of {name}" for name, times in Counter(family.name for family in families).items())
-    times = _least_times(levels, families, delta, reports)
-    would_do = ", ".join(f"{few_digits_up(times * promise, 2):g}" for _, promise in levels if times < math.inf)
-    raise InvalidInput(
-        f"no law with up to {MOST_ROWS:,} dummies a column keeps promise {told} for {names} "
-        f"at delta = {delta:g}; {f'promise {would_do} would do, or ask' if would_do else 'ask'} fewer questions"
-    )
+    return ball
 
 
-def _least_times(
-    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
-) -> float:
-    """Return about the smallest factor on all promises with which a ball law exists; infinity beyond `MOST_TIMES`.
+LARGEST_PROMISE = 1e3
+"""Largest central epsilon that a level may promise."""
+_MOST_TRIES = 6
+_ENOUGH = 0.25
+"""Share of the largest number of dummies, or radius, from which on a law is not slow to find, but a smaller one is."""
 
-    Radius and number of dummies are inversely proportional to the promise, so one law predicts the limit of the next.
+
+@lru_cache(maxsize=16)
+def least_promises(
+    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int = 1
+) -> tuple[float, ...]:
+    """Return small promises for which there is a ball law, where no law keeps the given ones: the smallest are raised.
+
+    The least one is rounded up to two digits, as it is printed, and the law was found for the rounded one. Radius and
+    number of dummies are about inversely proportional to it, so one law predicts the limit of the next.
+
+    Parameters
+    ----------
+    levels, families, delta, reports
+        As for `law_if_any`, which has no law for them.
+
+    Returns
+    -------
+    tuple of float
+        One for each level; empty if there is no ball law for any up to `LARGEST_PROMISE`.
     """
 
-    def law(times: float) -> BallDummies | None:
-        asked = [(epsilon0, times * promise) for epsilon0, promise in levels]
-        found = attempt(lambda: needed_ball(asked, families, delta, reports), (InvalidInput,))
-        return found if isinstance(found, BallDummies) else None
+    def promises(least: float) -> tuple[float, ...]:
+        return tuple(max(promise, float(few_digits_up(least, 2))) for _, promise in levels)
 
-    times = 2.0
-    while (served := law(times)) is None:
-        times *= 2.0
-        if times > MOST_TIMES:
-            return math.inf
-    fewer = 1.05 * times * max(max(served.rows) / MOST_ROWS, served.largest / LARGEST_RADIUS)
-    return fewer if 1.0 < fewer < times and law(fewer) is not None else times
+    def ball(least: float) -> BallDummies | None:
+        asked = [(epsilon0, promise) for (epsilon0, _), promise in zip(levels, promises(least), strict=True)]
+        found = attempt(lambda: needed_ball(asked, families, delta, reports), (InvalidInput,))
+        return None if isinstance(found, Refused) or not _in_time(found, families) else found
+
+    low = min(promise for _, promise in levels)
+    high = max(1.0, 4.0 * low)
+    while (served := ball(high)) is None:
+        low, high = high, 4.0 * high
+        if high > LARGEST_PROMISE:
+            return ()
+    for _ in range(_MOST_TRIES):
+        used = max(max(served.rows) / MOST_ROWS, served.largest / LARGEST_RADIUS)
+        if used >= _ENOUGH:
+            break
+        middle = 1.2 * high * used
+        middle = middle if low < middle < high else math.sqrt(low * high)
+        if (found := ball(middle)) is None:
+            low = middle
+        else:
+            high, served = middle, found
+    return promises(high)
 
 
 def _needy(

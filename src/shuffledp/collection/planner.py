@@ -1,11 +1,11 @@
-"""The plan of a collection, before any key is made: local budget, half-widths, and why a wish cannot be met.
+"""The plan of a collection, before any key is made: levels, half-widths, and why a wish cannot be met.
 
-For every question and local budget the half-width is that of the interval that will be printed
-(`shuffledp.questions.estimate`; of a number `shuffledp.collection.estimates`), if everybody answers at that budget;
-the dummies are those of the law that keeps the promise at the largest budget offered with the smaller error, a ball law
-or normal ones (`shuffledp.collection.laws.needed_law`), or dummies of each question's own beside a question of the
-family ``hadamard:K``. The *limit* is the half-width of reports without any local noise: the dummies of the promise
-alone remain.
+`task plan` shows what `task draft` writes: levels, families and dummies of both come from `offer_of`, and the
+half-widths of both from `shuffledp.collection.estimates.predicted_half_width`. They are those of the interval that
+will be printed. The dummies are those of the law that keeps the promises with the smaller error, a ball law or normal
+ones (`shuffledp.collection.laws.law_if_any`), or dummies of each question's own beside a question of the family
+``hadamard:K``. The *limit* is the half-width of reports without any local noise: the dummies of the promise alone
+remain.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from functools import cached_property, lru_cache
 from shuffledp.checks import whole_number
 from shuffledp.collection.asked import LARGEST_EPSILON0, Dummies, either_cell
 from shuffledp.collection.dictionary import seen_from
-from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
+from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.estimates import (
     FALSE_LEVELS,
     JUNK,
     NO_DUMMIES,
     Slopes,
-    bits_law,
+    best_bits,
     count_law,
     law_of_count,
     predicted_half_width,
@@ -33,21 +33,27 @@ from shuffledp.collection.estimates import (
     scaled_counts,
     shift_of_future_junk,
     shift_of_levels,
+    slope_of,
     slopes_of,
     width_of,
 )
-from shuffledp.collection.laws import needed_law, parts_of
-from shuffledp.collection.promise import ONE_SHUFFLER, dummies_for
+from shuffledp.collection.laws import (
+    TaskLaw,
+    in_words_of_promises,
+    law_if_any,
+    least_promises,
+    no_law,
+    parts_of,
+)
+from shuffledp.collection.promise import ONE_SHUFFLER, dummies_if_any
 from shuffledp.collection.task import Draft
-from shuffledp.errors import InvalidInput, attempt
+from shuffledp.errors import InvalidInput, Refused
 from shuffledp.numerics.floats import few_digits_up
-
-# What an answer will be worth, before anybody is invited: half-widths, people needed, the cost of dummies and junk.
 
 MISS = 0.05
 """Probability that an interval misses: 95 % intervals are promised and printed."""
 Z95 = 1.959963984540054
-"""Half-width of a normal 95 % interval in standard errors, from which the search for an exact one starts."""
+"""Half-width of a normal 95 % interval in standard errors."""
 POINTS = 0.05
 """Half-width, as a share of the range, for which the needed number of people is stated."""
 MOST = 10**9
@@ -68,12 +74,11 @@ class Price:
     widening : float
         Factor by which the dummies widen the interval at the planned number.
     junk_shift : float
-        Largest shift of the answer by 5 % of invalid reports, in its unit, whichever level they state.
+        Largest shift of the answer by 5 % of invalid reports, in its unit.
     level_shift : tuple of float
         Largest shift of the answer if 1, 5 and 10 % of the people are counted at another level than theirs.
     present_from : int or None
-        Approximate number of people from which on a word of a dictionary is called present; None of other questions,
-        and where no number is enough.
+        Approximate number of people from which on a word of a dictionary is called present; None if no number is.
     """
 
     planned: float
@@ -120,8 +125,9 @@ def half_width(draft: Draft, place: int, counts: Sequence[int], *, dummies: bool
     """
     if not sum(counts):
         return math.inf
-    question, known = draft.questions[place], slopes_of(draft, place)
-    return width_of(question) * predicted_half_width(question, known, counts, MISS, dummies=dummies)
+    question, slopes = draft.questions[place], slopes_of(draft, place).slopes
+    added = question.dummies if dummies else NO_DUMMIES
+    return width_of(question) * predicted_half_width(question.family, added, slopes, tuple(counts), MISS)
 
 
 def _price(draft: Draft, place: int, mix: Sequence[int]) -> Price:
@@ -183,25 +189,26 @@ def least_number(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 BUDGETS = tuple(2.0 + step / 2.0 for step in range(13))
 """Local budgets among which the planner chooses: 2, 2.5, ..., 8 nats."""
-NEAR = 1.1
-"""Without a wanted half-width, the smallest budget is chosen whose half-width is at most this multiple of the limit."""
 MANY = 3
-"""Largest number of questions with a default promise of 1; with more questions the default is 2."""
-LARGEST_PROMISE = 8.0
+"""Largest number of questions, whatever their columns, with a default promise of 1; beyond it is 2."""
+MOST_PROMISED = 8.0
+"""Largest promise that is named as a way to a wanted half-width."""
+_MOST_TRIES = 12
 OFFERED = (("careful", 2.0), ("usual", 4.0), ("open", 6.0))
+"""The levels of a survey that states neither levels nor a wanted half-width."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A question as the planner sees it.
+    """A column of a question as the planner sees it; columns of one question are equal.
 
     Parameters
     ----------
     text : str
         The question, in the survey's first language.
     family : Family
-        Its randomizer. A number of the family ``one-bit`` is planned as ``bits:B``, as it is drafted, with the B of
-        least noise at the largest budget offered; beside a question of ``hadamard:K`` it stays ``one-bit``.
+        Its randomizer. A number of the family ``one-bit`` gets the family ``bits:B`` with the B of least noise, at most
+        the number of its steps; beside a question of ``hadamard:K`` it stays ``one-bit``.
     low, high : float
         The range of its answer: 0 and 1 for a share.
     several : bool
@@ -223,6 +230,10 @@ class Planned:
         return self.family.kind not in ("one-bit", "bits")
 
 
+Levels = tuple[tuple[str, float, int], ...]
+"""Name, local budget and planned number of people of each level, by ascending budget."""
+
+
 @dataclass(frozen=True)
 class Request:
     """The inputs of a plan: questions, people, promise and wishes.
@@ -238,15 +249,19 @@ class Request:
     delta : float
         Central delta.
     wanted : float or None
-        Half-width as a share of the range, in (0, 1/2); None: as precise as the promise allows, within 10 %.
+        Half-width as a share of the range, in (0, 1/2); None: the default levels.
     shufflers : int
         Number of shufflers that add dummies, from 1 to 8.
     reports : {1, 2}
         Number of reports that one person may send: 2 under open admission.
-    budgets : tuple of float
-        Local budgets of the survey's levels; none: the planner chooses.
+    levels : Levels
+        The survey's own levels, with its people; none: the planner chooses.
     promises : tuple of float
-        The promise to each of these levels; none: `promise` to all. Otherwise `promise` is the largest of them.
+        The promise to each of these levels, of which `promise` is the largest.
+    accepted : bool
+        Whether the organizer accepts an epsilon0 above 4 with a single shuffler.
+    one_hand : bool
+        Whether one hand shuffles and analyzes, which allows at most 4.
 
     Raises
     ------
@@ -261,25 +276,75 @@ class Request:
     wanted: float | None = None
     shufflers: int = 1
     reports: int = 1
-    budgets: tuple[float, ...] = ()
+    levels: Levels = ()
     promises: tuple[float, ...] = ()
+    accepted: bool = False
+    one_hand: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "people", whole_number(self.people, "people", 1, MOST))
+        for name, most in (("people", MOST), ("shufflers", 8)):
+            object.__setattr__(self, name, whole_number(getattr(self, name), name, 1, most))
         if self.wanted is not None and not 0.0 < self.wanted < 0.5:
             raise InvalidInput(
                 f"wanted, the half-width in percentage points, must lie between 0 and 50; got {100.0 * self.wanted:g}"
             )
-        object.__setattr__(self, "shufflers", whole_number(self.shufflers, "shufflers", 1, 8))
         if not 1e-6 <= self.promise <= 1e3:
             raise InvalidInput(f"the promise must be a central epsilon from 1e-6 to 1000; got {self.promise:g}")
 
     @property
     def largest(self) -> float:
-        """The largest budget that is offered: the survey's own, or the one that the number of shufflers allows."""
-        if self.budgets:
-            return max(self.budgets)
-        return ONE_SHUFFLER if self.shufflers == 1 else BUDGETS[-1]
+        """The largest budget that the planner may choose."""
+        alone = self.shufflers == 1 and not self.accepted
+        return ONE_SHUFFLER if alone or self.one_hand else BUDGETS[-1]
+
+    @property
+    def budgets(self) -> tuple[float, ...]:
+        """The budgets among which the planner may choose, ascending."""
+        return tuple(e for e in BUDGETS if e <= self.largest)
+
+    def of(self, people: int) -> Request:
+        """Return the request for another number of people, in the same proportions over the survey's own levels."""
+        counts = [planned for _, _, planned in self.levels]
+        scaled = zip(self.levels, scaled_counts(counts, people) if self.levels else (), strict=True)
+        return replace(self, people=people, levels=tuple((name, e, n) for (name, e, _), n in scaled))
+
+    def promising(self, promise: float) -> Request:
+        """Return the request with another promise, the same for every level."""
+        return replace(self, promise=promise, promises=(promise,) * len(self.promises))
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a draft offers: its levels, and what follows from them.
+
+    Parameters
+    ----------
+    request : Request
+        The inputs.
+    levels : Levels
+        The levels.
+    questions : tuple of Planned
+        The request's questions, with the families of the draft.
+    dummies : tuple of Dummies
+        Dummies of each shuffler, for each of them.
+    law : TaskLaw or None
+        The law of these dummies; None for a task of version 1, where each question has its own.
+    """
+
+    request: Request
+    levels: Levels
+    questions: tuple[Planned, ...]
+    dummies: tuple[Dummies, ...]
+    law: TaskLaw | None
+
+    def width(self, place: int) -> float:
+        """Return the half-width of one question's answer, as a share of the range, if people answer as planned."""
+        return half_width_of(self.questions[place].family, self.dummies[place], self.levels, self.request.shufflers)
+
+    @property
+    def widest(self) -> float:
+        """The largest half-width of all questions' answers."""
+        return max(map(self.width, _first_of_each(self.questions)))
 
 
 @dataclass(frozen=True)
@@ -296,12 +361,15 @@ class Row:
         Half-width of the 95 % interval if everybody answers at this budget, as a share of the range.
     junk_shift : float
         Largest shift of the answer by 5 % of invalid reports, as a share of the range.
+    dummies : int
+        Number of dummies of each shuffler; of a budget above those offered, if it were offered.
     """
 
     epsilon0: float
     true_share: Fraction
     half_width: float
     junk_shift: float
+    dummies: int
 
 
 @dataclass(frozen=True)
@@ -311,11 +379,9 @@ class Choice:
     Parameters
     ----------
     question : Planned
-        The question.
+        The question, with the family of the draft.
     dummies : Dummies
-        Dummies of each shuffler, at the largest budget offered.
-    chosen : float
-        The local budget that this question needs.
+        Dummies of each shuffler.
     limit : float
         Half-width without local noise, as a share of the range: no local budget gives a smaller one.
     rows : tuple of Row
@@ -323,24 +389,34 @@ class Choice:
     cannot : str
         Reason why the wanted half-width is impossible, with numbers that are possible; empty where it is possible.
     mixed : float
-        Half-width if people spread over the levels of `levels_up_to` at the chosen budget, as a share of the range.
+        Half-width if people spread over the levels as planned, as a share of the range.
     """
 
     question: Planned
     dummies: Dummies
-    chosen: float
     limit: float
     rows: tuple[Row, ...]
     cannot: str
     mixed: float
 
 
-Levels = tuple[tuple[str, float, int], ...]
-"""Name, local budget and planned number of people of each level."""
+def default_levels(largest: float, people: int) -> Levels:
+    """Return the levels of a survey that states neither levels nor a wanted half-width.
+
+    Parameters
+    ----------
+    largest : float
+        The largest local budget that may be offered.
+    people : int
+        Number of people expected, a fifth of whom are planned at each level but the usual one.
+    """
+    offered, fifth = [level for level in OFFERED if level[1] <= largest], people // 5
+    usual = people - fifth * (len(offered) - 1)
+    return tuple((name, e, usual if e == ONE_SHUFFLER else fifth) for name, e in offered)
 
 
 def levels_up_to(chosen: float, people: int) -> Levels:
-    """Return the levels that a survey without levels offers, a fifth of the people at each but the usual one.
+    """Return the levels that are offered for a wanted half-width, a fifth of the people at each but the last one.
 
     Every task offers a level of at most 4, so that nobody has to give the local budget up.
 
@@ -359,56 +435,50 @@ def levels_up_to(chosen: float, people: int) -> Levels:
     return (("careful", OFFERED[0][1], fifth), ("usual", ONE_SHUFFLER, fifth), ("open", chosen, people - 2 * fifth))
 
 
+def everybody_at(chosen: float, people: int) -> Levels:
+    """Return the levels where a wanted half-width is reached only if nobody answers below one budget.
+
+    No smaller budget is offered or, for a budget above 4, one at which nobody is planned.
+
+    Parameters
+    ----------
+    chosen, people
+        As for `levels_up_to`.
+    """
+    if chosen <= ONE_SHUFFLER:
+        return (("usual", chosen, people),)
+    return (("usual", ONE_SHUFFLER, 0), ("open", chosen, people))
+
+
 @dataclass(frozen=True)
 class CollectionPlan:
     """The plan of a collection; made by `plan_collection`.
 
     Parameters
     ----------
-    request : Request
-        The inputs.
+    offer : Offer
+        What the draft offers.
     choices : tuple of Choice
         One for each question.
     """
 
-    request: Request
+    offer: Offer
     choices: tuple[Choice, ...]
 
     @property
-    def chosen(self) -> float:
-        """The local budget of the level "usual": the largest that a question needs."""
-        return max(choice.chosen for choice in self.choices)
+    def request(self) -> Request:
+        """The inputs of the plan."""
+        return self.offer.request
 
     @property
-    def cannot(self) -> tuple[str, ...]:
-        """Reasons why wanted half-widths are impossible, one sentence for each such question.
-
-        Empty if all are possible.
-        """
-        return tuple(choice.cannot for choice in self.choices if choice.cannot)
+    def chosen(self) -> float:
+        """The local budget of the level at which most people are planned; of equal ones the largest."""
+        return max((people, epsilon0) for _, epsilon0, people in self.offer.levels)[1]
 
     @cached_property
     def sampling(self) -> float:
         """Half-width of sampling alone if the people represent a much larger population, at a share of 1/2."""
         return min(Z95 * math.sqrt(0.25 / self.request.people), 0.5)
-
-    def levels(self) -> Levels:
-        """Return the levels that a survey without levels offers: `levels_up_to` the chosen budget.
-
-        If the wanted half-width is reached only when nobody answers below that budget, no smaller budget is offered or,
-        for a budget above 4, one at which nobody is planned.
-        """
-        n, chosen, wanted = self.request.people, self.chosen, self.request.wanted
-        if wanted is None or all(self._mixed(place) <= wanted for place in range(len(self.choices))):
-            return levels_up_to(chosen, n)
-        return (("usual", chosen, n),) if chosen <= ONE_SHUFFLER else (("usual", ONE_SHUFFLER, 0), ("open", chosen, n))
-
-    def _mixed(self, place: int) -> float:
-        """Return a question's half-width if people spread over the levels of all questions' chosen budget."""
-        choice = self.choices[place]
-        if choice.chosen == self.chosen:
-            return choice.mixed
-        return half_width_of(self.request, place, choice.dummies, levels_up_to(self.chosen, self.request.people))
 
 
 def plan_collection(request: Request) -> CollectionPlan:
@@ -427,233 +497,294 @@ def plan_collection(request: Request) -> CollectionPlan:
     Examples
     --------
     >>> asked = Request((Planned("lunch", Family("rr", 2)),), 500, 1.0, 1e-6)
-    >>> found = plan_collection(asked).choices[0]
-    >>> found.chosen, float(found.rows[-1].true_share) > 0.98
+    >>> plan = plan_collection(asked)
+    >>> plan.chosen, float(plan.choices[0].rows[-1].true_share) > 0.98
     (4.0, True)
     """
-    request = _as_drafted(request)
-    dummies = _dummies(request, request.largest, request.promise)
-    known: dict[Family, Choice] = {}  # questions of one family have one answer, but for text and range
-    for place, (question, law) in enumerate(zip(request.questions, dummies, strict=True)):
-        if question.family not in known:
-            known[question.family] = _choice(request, place, law)
-    asked = request.questions
-    return CollectionPlan(request, tuple(replace(known[question.family], question=question) for question in asked))
+    offer = offer_of(request)
+    free = replace(request, levels=(), promises=()), (("", LARGEST_EPSILON0, request.people),)
+    # where no law serves without local noise, the offered one has fewer dummies, so it bounds all half-widths as well
+    bare = offer if _has_hadamard(request.questions) else _if_any(*free) or offer
+    budgets, top = sorted({epsilon0 for _, epsilon0, _ in offer.levels}), offer.levels[-1][1]
+    above = offer
+    if not request.levels:
+        budgets = [e for e in request.budgets if e <= (top if request.wanted is None else request.largest)]
+        above = (_if_any(request, _best(request)) if budgets[-1] > top else None) or offer
+        budgets = budgets if above is not offer else [e for e in budgets if e <= top]
+    known: dict[Planned, Choice] = {}  # columns of one question have one answer
+    for place in _first_of_each(offer.questions):
+        question, dummies, limit = offer.questions[place], offer.dummies[place], _limit(bare, place)
+        rows = tuple(_row(offer if epsilon0 <= top else above, place, epsilon0) for epsilon0 in budgets)
+        limit = min(limit, *(row.half_width for row in rows))  # the interval of a small error is a little wide
+        known[question] = Choice(question, dummies, limit, rows, _cannot(offer, place, limit), offer.width(place))
+    return CollectionPlan(offer, tuple(known[question] for question in offer.questions))
 
 
-def _dummies(request: Request, epsilon0: float, promise: float) -> tuple[Dummies, ...]:
-    """Return the dummies that keep a promise up to a budget; a survey's own promises are scaled in proportion."""
-    families = tuple(question.family for question in request.questions)
-    levels = ((epsilon0, promise),)
-    if request.promises and epsilon0 == request.largest:
-        scale = promise / request.promise
-        levels = tuple((own, scale * kept) for own, kept in zip(request.budgets, request.promises, strict=True))
-    return _dummies_for(families, levels, request.delta, request.reports)
+def offer_of(request: Request) -> Offer:
+    """Return what the draft of a survey offers, which its plan shows.
 
-
-@lru_cache(maxsize=64)
-def _dummies_for(
-    families: tuple[Family, ...], levels: tuple[tuple[float, float], ...], delta: float, reports: int
-) -> tuple[Dummies, ...]:
-    if _has_hadamard(families):
-        return dummies_for(levels, families, delta, reports)
-    return parts_of(needed_law(levels, families, delta, reports))
-
-
-def _has_hadamard(families: Iterable[Family]) -> bool:
-    """Return whether the task is of version 1, where each question has its own dummies."""
-    return any(family.kind == "hadamard" for family in families)
-
-
-def _as_drafted(request: Request) -> Request:
-    """Return the request with the family that a draft gives to numbers."""
-    if _has_hadamard(question.family for question in request.questions):
-        return request
-    bits = _best_bits(request.largest)
-    asked = tuple(
-        replace(question, family=bits) if question.family.kind == "one-bit" else question
-        for question in request.questions
-    )
-    return replace(request, questions=asked)
-
-
-def _best_bits(epsilon0: float) -> Family:
-    families = [Family(f"bits:{size}", 2) for size in range(1, MOST_BITS + 1)]
-    return min(
-        families,
-        key=lambda family: float(bits_law(family, NO_DUMMIES, (_slope(family, epsilon0),), (1,)).standard_error),
-    )
-
-
-def half_width_at(request: Request, place: int, dummies: Dummies, epsilon0: float, people: int) -> float:
-    """Return the half-width if everybody answers at one budget, as a share of the range.
+    Its levels are the survey's own; without a wanted half-width the default ones; and else those up to the smallest
+    budget at which all half-widths are as wanted. If none is large enough, everybody is planned at the largest one.
 
     Parameters
     ----------
     request : Request
-        The inputs of the plan.
-    place : int
-        Index of the question, from 0.
-    dummies : Dummies
-        Dummies of each shuffler.
-    epsilon0 : float
-        The local budget; infinite: no local noise.
-    people : int
-        Number of people who answer.
+        The inputs.
+
+    Raises
+    ------
+    InvalidInput
+        If no number of dummies up to 100,000 a question keeps the promise.
     """
-    return half_width_of(request, place, dummies, (("", epsilon0, people),))
+    levels = request.levels or _levels_reaching(request)
+    if (offer := _if_any(request, levels)) is None:
+        raise InvalidInput(_no_dummies(request, levels))
+    return offer
 
 
-def half_width_of(request: Request, place: int, dummies: Dummies, levels: Levels) -> float:
+def _no_dummies(request: Request, levels: Levels) -> str:
+    """Return words on promises that no dummies keep, and on what would do, which was tried."""
+    asked = _asked(request, levels)
+    if _has_hadamard(request.questions):
+        plain = tuple(replace(each, family=each.family.without_hadamard) for each in request.questions)
+        other, refused = replace(request, questions=plain), dummies_if_any(*asked)
+        why = f"{refused.reason if isinstance(refused, Refused) else ''}".partition(";")[0]
+        more = _beside(other) if _if_any(other, levels) else f": {_no_dummies(other, levels)}"
+        return f"{why}; leave the family hadamard out{more}"
+    if request.wanted is not None and (promise := _promise(request)):
+        return f"{no_law(*asked[:3])}; promise {promise:g} would do"
+    promises = least_promises(*asked)
+    if not promises:
+        return f"{no_law(*asked[:3])}; ask fewer questions"
+    able = replace(request, promise=max(promises), promises=promises[: len(request.promises)])
+    return f"{no_law(*asked[:3])}; {in_words_of_promises(promises)}{_beside(able)} would do"
+
+
+def _beside(request: Request) -> str:
+    """Return words on the half-width that can be wanted, if the wanted one cannot."""
+    if request.wanted is None or _is_enough(request, _best(request)):
+        return ""
+    least, people = _least_wanted(request)
+    return f" with wanted = {least:g} and {people:,} people"
+
+
+def _levels_reaching(request: Request) -> Levels:
+    """Return the levels that the planner chooses.
+
+    A larger budget narrows every interval, so bisection finds the least one that is enough.
+    """
+    n, budgets = request.people, request.budgets
+    if request.wanted is None:
+        return default_levels(budgets[-1], n)
+    for spread in (levels_up_to, everybody_at):
+
+        def enough(place: int, spread: Callable[[float, int], Levels] = spread) -> bool:
+            return _is_enough(request, spread(budgets[place], n))
+
+        if enough(len(budgets) - 1):
+            return spread(budgets[least_number(enough, -1, len(budgets) - 1)], n)
+    return everybody_at(budgets[-1], n)
+
+
+def _is_enough(request: Request, levels: Levels) -> bool:
+    """Return whether all half-widths are at most the wanted one at some levels."""
+    offer = _if_any(request, levels)
+    return offer is not None and offer.widest <= (request.wanted or 0.0)
+
+
+def _best(request: Request) -> Levels:
+    """Return the levels with the smallest half-widths: a survey's own, or everybody at the largest budget."""
+    return request.levels or everybody_at(request.largest, request.people)
+
+
+def _asked(request: Request, levels: Levels) -> tuple[tuple[tuple[float, float], ...], tuple[Family, ...], float, int]:
+    """Return the arguments of `law_if_any`, with the families of a draft."""
+    promises = request.promises or (request.promise,) * len(levels)
+    families = [question.family for question in request.questions]
+    if not _has_hadamard(request.questions):
+        mix = tuple((epsilon0, people) for _, epsilon0, people in levels)
+        families = [best_bits(family, mix) if family.kind == "one-bit" else family for family in families]
+    told = tuple((epsilon0, promise) for (_, epsilon0, _), promise in zip(levels, promises, strict=True))
+    return told, tuple(families), request.delta, request.reports
+
+
+def _if_any(request: Request, levels: Levels) -> Offer | None:
+    """Return what is offered at some levels; None if no dummies keep the promises."""
+    asked, law = _asked(request, levels), None
+    if _has_hadamard(request.questions):
+        dummies = dummies_if_any(*asked)
+    else:
+        law = law_if_any(*asked)
+        dummies = Refused("") if law is None else parts_of(law)
+    if isinstance(dummies, Refused):
+        return None
+    questions = (replace(each, family=family) for each, family in zip(request.questions, asked[1], strict=True))
+    return Offer(request, levels, tuple(questions), dummies, law)
+
+
+def _has_hadamard(questions: Iterable[Planned]) -> bool:
+    """Return whether the task is of version 1, where each question has its own dummies."""
+    return any(question.family.kind == "hadamard" for question in questions)
+
+
+def _first_of_each(questions: Sequence[Planned]) -> list[int]:
+    """Return the index of the first column of every question."""
+    return [place for place, question in enumerate(questions) if questions.index(question) == place]
+
+
+@lru_cache(maxsize=1024)
+def half_width_of(family: Family, dummies: Dummies, levels: Levels, shufflers: int = 1) -> float:
     """Return the half-width if people answer at several budgets, as a share of the range.
 
     Parameters
     ----------
-    request, place, dummies
-        As for `half_width_at`.
+    family, dummies, shufflers
+        As for `law_of_count`.
     levels : Levels
         Levels; their names are ignored.
     """
-    family, counts = request.questions[place].family, tuple(people for _, _, people in levels)
-    slopes = tuple(_slope(family, epsilon0) for _, epsilon0, _ in levels)
-    if family.kind != "bits":
-        return law_of_count(family, dummies, slopes, counts, request.shufflers).half_width(MISS)
-    found = bits_law(family, dummies, slopes, counts, request.shufflers)
-    return min(float(found.half_width(MISS, found.standard_error)), 0.5)
+    slopes, counts = tuple(_slope(family, e) for _, e, _ in levels), tuple(people for _, _, people in levels)
+    return predicted_half_width(family, dummies, slopes, counts, MISS, shufflers)
 
 
-def words_seen_from(plan: CollectionPlan, choice: Choice) -> int | None:
+def seen_at(offer: Offer, choice: Choice) -> int | None:
     """Return about the number of people from which on a word of a dictionary is called present; see `seen_from`.
 
     Parameters
     ----------
-    plan : CollectionPlan
-        The plan.
-    choice : Choice
-        Its result for a column of a dictionary.
+    offer, choice
+        What the draft offers, and the planner's result for a column of a dictionary.
     """
-    request, family = plan.request, choice.question.family
-    levels = plan.levels() if not request.budgets else (("", plan.chosen, request.people),)
-    slopes = tuple(_slope(family, epsilon0) for _, epsilon0, _ in levels)
-    counts = tuple(people for _, _, people in levels)
-    law = law_of_count(family, choice.dummies, slopes, counts, request.shufflers)
+    slopes = tuple(_slope(choice.question.family, epsilon0) for _, epsilon0, _ in offer.levels)
+    counts, shufflers = tuple(people for _, _, people in offer.levels), offer.request.shufflers
+    law = law_of_count(choice.question.family, choice.dummies, slopes, counts, shufflers)
     return seen_from(law, choice.question.words)
 
 
 def _slope(family: Family, epsilon0: float) -> float:
-    kept = 1.0 if math.isinf(epsilon0) else family.threshold(epsilon0) / WHOLE
-    return kept * (0.5 if family.kind == "hadamard" else 1.0)
+    return slope_of(family, family.threshold(epsilon0))
 
 
-def _choice(request: Request, place: int, dummies: Dummies) -> Choice:
-    """Return the result for one question: its rows at every budget, the chosen budget, and why a wish is impossible."""
-    question, offered = request.questions[place], _budgets(request)
-    widths = {e: half_width_at(request, place, dummies, e, request.people) for e in offered}
-    limit = half_width_at(request, place, _without_noise(request, place, dummies), math.inf, request.people)
-    enough = NEAR * limit if request.wanted is None else request.wanted
-    fitting = [epsilon0 for epsilon0 in offered if widths[epsilon0] <= enough]
-
-    def mixed(epsilon0: float) -> float:
-        """Return the half-width over the levels that would be offered; with a survey's own levels, at one budget."""
-        if request.budgets:
-            return widths[epsilon0]
-        return half_width_of(request, place, dummies, levels_up_to(epsilon0, request.people))
-
-    spread = [] if request.wanted is None else [epsilon0 for epsilon0 in fitting if mixed(epsilon0) <= enough]
-    chosen = [*spread, *fitting, offered[-1]][0]
-    cannot = "" if fitting or request.wanted is None else _cannot(request, place, dummies, limit)
-    rows = tuple(_row(question, e, widths[e]) for e in offered)
-    return Choice(question, dummies, chosen, limit, rows, cannot, mixed(chosen))
+def _limit(bare: Offer, place: int) -> float:
+    """Return the half-width of reports without local noise, given what is offered for them."""
+    family, dummies, asked = bare.questions[place].family, bare.dummies[place], bare.request
+    return predicted_half_width(family, dummies, (slope_of(family, WHOLE),), (asked.people,), MISS, asked.shufflers)
 
 
-def _without_noise(request: Request, place: int, dummies: Dummies) -> Dummies:
-    """Return the dummies that keep the promise for reports without local noise.
-
-    The dummies of version 1, one law for each question, are returned unchanged.
-    """
-    if _has_hadamard(question.family for question in request.questions):
-        return dummies
-    return _dummies(request, LARGEST_EPSILON0, request.promise)[place]
-
-
-def _budgets(request: Request) -> tuple[float, ...]:
-    if request.budgets:
-        return tuple(sorted(set(request.budgets)))
-    return tuple(epsilon0 for epsilon0 in BUDGETS if epsilon0 <= request.largest)
-
-
-def _row(question: Planned, epsilon0: float, width: float) -> Row:
+def _row(offer: Offer, place: int, epsilon0: float) -> Row:
+    question, dummies, request = offer.questions[place], offer.dummies[place], offer.request
     family = question.family
     shift = shift_of_future_junk(Slopes((epsilon0,), (_slope(family, epsilon0),)), (1,), JUNK)
     share = family.true_share(family.threshold(epsilon0))
-    return Row(epsilon0, either_cell(share) if question.words else share, width, shift)
+    width = half_width_of(family, dummies, (("", epsilon0, request.people),), request.shufflers)
+    return Row(epsilon0, either_cell(share) if question.words else share, width, shift, dummies.count)
 
 
-def _cannot(request: Request, place: int, dummies: Dummies, limit: float) -> str:
-    """Return why no offered budget gives the wanted half-width, and what would."""
-    question, wanted = request.questions[place], request.wanted or 0.0
+def _cannot(offer: Offer, place: int, limit: float) -> str:
+    """Return why a question's half-width is not the wanted one, and what would do; "" if it is."""
+    request, question, width = offer.request, offer.questions[place], offer.width(place)
+    if (wanted := request.wanted) is None or width <= wanted:
+        return ""
     scale, unit = (100.0, " points") if question.is_share else (question.high - question.low, "")
     about = f"± {wanted * scale:.6g}{unit} from {request.people:,} people at promise {request.promise:g} cannot be had"
-    if limit <= wanted:
-        return f"{about}: {_larger_budget(request, place, wanted)}"
-    said = f"{about}: even reports without any local noise would give {in_words(question, limit)}."
-    ways = [_people(request, place, dummies, wanted), _promise(request, place, wanted)]
-    would_do = " or ".join(way for way in ways if way)
-    more = f" It takes {would_do}." if would_do else ""
-    return said + more + _fewer(request, place, wanted)
+    if larger := _larger_budget(request):
+        hand = "one hand that shuffles and analyzes" if request.one_hand else "one shuffler"
+        reason = f"it needs epsilon0 = {larger:g}, and {hand} allows {request.largest:g}"
+    elif limit > wanted:
+        reason = f"even reports without any local noise would give {in_words(question, limit)}"
+    elif request.levels:
+        reason = f"its levels give {in_words(question, width)}"
+    else:
+        reason = f"at epsilon0 = {request.largest:g}, the largest, it is {in_words(question, width)}"
+    return f"{about}: {reason}. {_ways(request)}{_alone(offer, place)}"
 
 
-def _larger_budget(request: Request, place: int, wanted: float) -> str:
-    """Return words on the larger budget that would suffice where only the local noise is in the way."""
-    for epsilon0 in BUDGETS:
-        if epsilon0 <= request.largest:
-            continue
-        found = attempt(lambda budget=epsilon0: _dummies(request, budget, request.promise), (InvalidInput,))
-        if isinstance(found, tuple) and (
-            half_width_at(request, place, found[place], epsilon0, request.people) <= wanted
-        ):
-            allowed = "one shuffler allows" if request.shufflers == 1 else "the survey offers"
-            return f"it needs epsilon0 = {epsilon0:g}, and {allowed} {request.largest:g}."
-    return f"it needs an epsilon0 above {BUDGETS[-1]:g}, which is not offered."
+@lru_cache(maxsize=16)
+def _larger_budget(request: Request) -> float | None:
+    """Return the budget at which a wanted half-width would be reached if one shuffler were accepted."""
+    accepted = replace(request, accepted=True, one_hand=False)
+    budgets = [epsilon0 for epsilon0 in accepted.budgets if epsilon0 > request.largest]
+    reached = not request.levels and budgets and _is_enough(accepted, _best(accepted))
+    return _levels_reaching(accepted)[-1][1] if reached else None
 
 
-def _people(request: Request, place: int, dummies: Dummies, wanted: float) -> str:
+@lru_cache(maxsize=16)
+def _ways(request: Request) -> str:
+    """Return words on what would do where a survey does not reach a wanted half-width; each way was tried."""
+    ways: list[str] = []
+    if people := _people(request):
+        ways.append(f"{people:,} people")
+    if promise := _promise(request):
+        ways.append(f"promise {promise:g}{' at every level' if request.levels else ''}")
+    if _larger_budget(request):
+        ways.append(f"{'another hand that shuffles and ' if request.one_hand else ''}accept_one_shuffler = true")
+    planned = replace(request, levels=(), promises=())
+    if request.levels and _is_enough(planned, _best(planned)):
+        ways.append(f"people = {request.people} and promise = {request.promise:g} in the place of levels")
+    one = replace(request, shufflers=1)
+    if request.shufflers > 1 and _is_enough(one, _best(one)):
+        ways.append("one shuffler")
+    said = f"It takes {' or '.join([', '.join(ways[:-1]), ways[-1]] if ways[1:] else ways)}." if ways else ""
+    least, people = _least_wanted(request)
+    if people == request.people:
+        return f"{said} wanted = {least:g} can be had.".lstrip()
+    return said or f"wanted = {least:g} can be had from {people:,} people."
+
+
+def _people(request: Request) -> int | None:
+    """Return about the smallest number of people with the wanted half-width; None beyond 10^9."""
+
     def enough(people: int) -> bool:
-        return half_width_at(request, place, dummies, request.largest, people) <= wanted
+        more = request.of(people)
+        return _is_enough(more, _best(more))
 
-    if not enough(MOST):
-        return ""
-    return f"{least_number(enough, request.people, MOST):,} people"
+    return least_number(enough, request.people, MOST) if enough(MOST) else None
 
 
-def _promise(request: Request, place: int, wanted: float) -> str:
-    """Return words on a promise at which the wanted half-width is reached, rounded up to two digits; "" if none."""
-    promise = request.promise
-    for _ in range(8):
-        found = attempt(lambda value=promise: _dummies(request, request.largest, value), (InvalidInput,))
-        if not isinstance(found, tuple):
-            return ""
-        width = half_width_at(request, place, found[place], request.largest, request.people)
+def _promise(request: Request) -> float | None:
+    """Return a promise of two digits with the wanted half-width, about the smallest; None beyond `MOST_PROMISED`."""
+
+    def widest(promise: float) -> float:
+        more = request.promising(promise)
+        offer = _if_any(more, _best(more))
+        return math.inf if offer is None else offer.widest
+
+    wanted, promise = request.wanted or 0.0, request.promise
+    if promise > MOST_PROMISED or widest(MOST_PROMISED) > wanted:
+        return None
+    for _ in range(_MOST_TRIES):
+        width = widest(promise)
         if width <= wanted:
-            return f"promise {promise:g}"
-        promise = float(few_digits_up(promise * max(1.02, width / wanted), 2))
-        if promise > LARGEST_PROMISE:
-            return ""
-    return ""
+            return promise
+        promise = float(few_digits_up(promise * min(max(width / wanted, 1.02), 4.0), 2))
+        if promise >= MOST_PROMISED:
+            break
+    return MOST_PROMISED
 
 
-def _fewer(request: Request, place: int, wanted: float) -> str:
-    """Return words on whether the question alone, or a single shuffler, would suffice."""
-    said, question = "", request.questions[place]
-    if request.shufflers > 1:
-        one = replace(request, shufflers=1)
-        law = _dummies(one, one.largest, one.promise)[place]
-        said += f" With one shuffler: {in_words(question, half_width_at(one, place, law, one.largest, one.people))}."
-    if len(request.questions) > 1:
-        alone = replace(request, questions=(question,))
-        law = _dummies(alone, alone.largest, alone.promise)[0]
-        said += f" Asked alone: {in_words(question, half_width_at(alone, 0, law, alone.largest, alone.people))}."
-    return said
+def _least_wanted(request: Request) -> tuple[float, int]:
+    """Return the smallest half-width that can be wanted, in points rounded up to two digits, and of how many people.
+
+    That is the number expected, or if these know nothing about any answer, a larger one.
+    """
+    for people in (request.people, 10**3, 10**6, MOST):
+        offer = _if_any(request.of(people), _best(request.of(people)))
+        points = 100.0 * offer.widest if offer is not None else 50.0
+        while (points := float(few_digits_up(points, 2))) < 50.0:
+            if offer is not None and offer.widest <= points / 100.0:
+                return points, people
+            points *= 1.001
+    return 50.0, MOST
+
+
+def _alone(offer: Offer, place: int) -> str:
+    """Return words on the half-width of a question asked alone, if that is the wanted one."""
+    request, questions = offer.request, offer.request.questions
+    alone = replace(request, questions=tuple(each for each in questions if each == questions[place]))
+    found = _if_any(alone, _best(alone)) if len(alone.questions) < len(questions) else None
+    if found is None or found.widest > (request.wanted or 0.0):
+        return ""
+    return f" Asked alone at promise {request.promise:g}: {in_words(questions[place], found.widest)}."
 
 
 def in_words(question: Planned, half_width: float) -> str:
@@ -666,19 +797,3 @@ def in_words(question: Planned, half_width: float) -> str:
     """
     value = float(few_digits_up(half_width * (100.0 if question.is_share else question.high - question.low), 2))
     return f"± {value:g}{' points' if question.is_share else ''}"
-
-
-def curve_of(plan: CollectionPlan, place: int, people: Sequence[int]) -> list[float]:
-    """Return half-widths of one question at the chosen budget for several numbers of people, as shares of the range.
-
-    Parameters
-    ----------
-    plan : CollectionPlan
-        The plan.
-    place : int
-        Index of the question, from 0.
-    people : sequence of int
-        Numbers of people.
-    """
-    dummies = plan.choices[place].dummies
-    return [half_width_at(plan.request, place, dummies, plan.chosen, n) for n in people]

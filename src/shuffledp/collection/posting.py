@@ -40,12 +40,11 @@ from shuffledp.collection.planner import (
     Choice,
     CollectionPlan,
     Price,
-    curve_of,
+    half_width_of,
     in_words,
-    levels_up_to,
     plan_collection,
     prices,
-    words_seen_from,
+    seen_at,
 )
 from shuffledp.collection.promise import READ, check_crowd, check_floor, crowd_tells, in_100, quoted, what_is_promised
 from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_private
@@ -80,7 +79,7 @@ def plan_object(plan: CollectionPlan) -> dict[str, Any]:
                 "family": choice.question.family.name,
                 "dummies": choice.dummies.count,
                 "law": choice.dummies.law,
-                "chosen": choice.chosen,
+                "chosen": plan.chosen,
                 "limit": choice.limit,
                 "levels": [
                     {
@@ -94,7 +93,7 @@ def plan_object(plan: CollectionPlan) -> dict[str, Any]:
                 "mixed": choice.mixed,
                 "cannot": choice.cannot or None,
                 "columns": columns,
-                **({"present_from": words_seen_from(plan, choice)} if choice.question.words else {}),
+                **({"present_from": seen_at(plan.offer, choice)} if choice.question.words else {}),
             }
             for choice, columns in Counter(plan.choices).items()
         ],
@@ -137,12 +136,12 @@ def _table(plan: CollectionPlan, choice: Choice) -> Table:
     for heading in (*headings, "dummies a shuffler"):
         table.add_column(heading, justify="left" if heading == "epsilon0" else "right")
     for row in choice.rows:
-        if row.epsilon0 not in (*_NAMES, plan.chosen) and not asked.budgets:
+        if row.epsilon0 not in (*_NAMES, plan.chosen) and not asked.levels:
             continue
         name = f"{row.epsilon0:g} {_NAMES.get(row.epsilon0, '')}".strip()
         shown = [in_words(choice.question, value).split()[1] for value in (row.half_width, row.junk_shift)]
         mark = " <- chosen" if row.epsilon0 == plan.chosen else ""
-        table.add_row(name + mark, in_100(row.true_share), *shown, count(choice.dummies.count))
+        table.add_row(name + mark, in_100(row.true_share), *shown, count(row.dummies))
     return table
 
 
@@ -150,11 +149,12 @@ def _sentences(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
     limit = in_words(choice.question, choice.limit)
     stand = in_words(choice.question, plan.sampling)
     if choice.question.words:
-        yield f"{seen_line(words_seen_from(plan, choice), plan.request.people)}."
+        yield f"{seen_line(seen_at(plan.offer, choice), plan.request.people)}."
     yield f"Limit, whatever the local budget: {limit}."
-    if not plan.request.budgets and len(levels := levels_up_to(choice.chosen, plan.request.people)) > 1:
-        below = " and ".join(f"{count(people)} at {epsilon0:g}" for _, epsilon0, people in levels[:-1])
-        yield f"With {below}: {in_words(choice.question, choice.mixed)}."
+    others = [level for level in plan.offer.levels if level[2] and level[1] != plan.chosen]
+    if others:
+        elsewhere = " and ".join(f"{count(people)} at {epsilon0:g}" for _, epsilon0, people in others)
+        yield f"With {elsewhere}: {in_words(choice.question, choice.mixed)}."
     if choice.question.is_share:
         wanted = plan.request.wanted
         alone = ": more than is wanted, even without privacy" if wanted is not None and wanted < plan.sampling else ""
@@ -183,7 +183,7 @@ def plan_picture(plan: CollectionPlan) -> str:
     first: dict[str, int] = {}
     for place, choice in enumerate(plan.choices):
         first.setdefault(choice.question.family.name, place)  # questions of one family have one line
-    curves = {name: [100.0 * width for width in curve_of(plan, place, people)] for name, place in first.items()}
+    curves = {name: _curve(plan, place, people) for name, place in first.items()}
     values = [value for curve in curves.values() for value in curve]
     x_axis = Axis(math.log10(people[0]), math.log10(max(people[-1], people[0] + 1)), LEFT, WIDTH - RIGHT)
     low, high = math.log10(max(min(values), 1e-3)) - 0.05, math.log10(max(values)) + 0.05
@@ -212,6 +212,13 @@ def plan_picture(plan: CollectionPlan) -> str:
         f'{HEIGHT:.0f}" role="img" aria-label="{escape(label)}"><style>{style} svg {{ font-family: sans-serif; }}'
         f'</style><rect width="{WIDTH:.0f}" height="{HEIGHT:.0f}" fill="var(--card)"/>' + "".join(parts) + "</svg>\n"
     )
+
+
+def _curve(plan: CollectionPlan, place: int, people: list[int]) -> list[float]:
+    """Return half-widths of one question at the chosen budget for several numbers of people, in points."""
+    family, dummies = plan.choices[place].question.family, plan.choices[place].dummies
+    shufflers = plan.request.shufflers
+    return [100.0 * half_width_of(family, dummies, (("", plan.chosen, n),), shufflers) for n in people]
 
 
 def _text(x: float, y: float, words: str, anchor: str) -> str:

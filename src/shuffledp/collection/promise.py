@@ -44,12 +44,11 @@ from shuffledp.collection.laws import (
     CROWD_SLACK,
     FLOOR_SLACK,
     JointFloor,
-    TaskLaw,
     certified_epsilon,
+    check_law_work,
     covers,
     floor_of_columns,
     law_of_task,
-    needed_law,
     published,
 )
 from shuffledp.collection.task import Draft
@@ -65,8 +64,6 @@ from shuffledp.setting import Setting
 # number for each law: about a million are a second and some 50 MB where laws are composed. Equal questions are one
 # law.
 
-MOST_LAW_WORK = 1 << 22
-"""Largest work for the law of a task of version 2, about a second in a browser, which computes the same measure."""
 MOST_WORK = 1 << 24
 """Largest work, about a quarter of a minute: 100 different laws, such as of 32 different questions at three levels."""
 _A_LAW = 150_000
@@ -128,33 +125,6 @@ def _atoms(family: Family, law: Dummies, reports: int) -> int:
     if family.kind in ("rr", "one-bit"):
         return span
     return span**2 if reports == 1 else 4 * span**2  # of two reports every draw is followed, and two pairs are made
-
-
-def check_law_work(columns: Sequence[tuple[Family, Dummies]]) -> None:
-    """Refuse a task of version 2 whose certification takes longer than anybody should wait for it.
-
-    The measure is the number of radii of balls, and of pairs of cells of normal dummies.
-
-    Parameters
-    ----------
-    columns : sequence of (Family, Dummies)
-        The columns of a task of version 2.
-    """
-    work = sum(_law_work(size, law) for size, law in {(_size(f), law) for f, law in columns})
-    if work > MOST_LAW_WORK:
-        raise InvalidInput(
-            f"certifying this task sums over {work:,} terms, above the limit of {MOST_LAW_WORK:,}; promise a larger "
-            "number, or ask questions with fewer answers"
-        )
-
-
-def _law_work(size: int, law: Dummies) -> int:
-    many = len(law.draw)
-    return 4 * many * many + 32 * size * many if law.law == "normal" else many * (size + many // 8)
-
-
-def _size(family: Family) -> int:
-    return family.pieces if family.kind == "bits" else family.cells
 
 
 FAKE = 0.05
@@ -237,42 +207,13 @@ def check_floor(draft: Draft) -> tuple[float, ...]:
     return floors
 
 
-def needed_dummies(draft: Draft) -> tuple[Dummies, ...]:
-    """Return the smallest dummies that keep every level's promise; the draft's own dummies are ignored.
-
-    Questions of one bit take the discrete Laplace law, which needs the fewest. A promise that needs dummies is kept
-    with so much room that another machine, whose last digits are others, finds it kept as well.
-
-    Parameters
-    ----------
-    draft : Draft
-        The draft.
-
-    Raises
-    ------
-    InvalidInput
-        If no number of dummies up to 100,000 a question keeps the promises.
-    """
-    levels = [(level.epsilon0, level.promise) for level in draft.levels]
-    return dummies_for(levels, [question.family for question in draft.questions], draft.delta, reports_of(draft))
-
-
-def law_needed_by(draft: Draft) -> TaskLaw:
-    """Return the law of dummies that keeps every level's promise; the draft's own dummies are ignored.
-
-    Parameters
-    ----------
-    draft : Draft
-        The draft, of version 2.
-    """
-    levels = [(level.epsilon0, level.promise) for level in draft.levels]
-    return needed_law(levels, [column.family for column in draft.columns], draft.delta, reports_of(draft))
-
-
 def dummies_for(
     levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float, reports: int = 1
 ) -> tuple[Dummies, ...]:
-    """Return the smallest dummies of each question that keep every level's promise; see `needed_dummies`.
+    """Return the smallest dummies of each question that keep every level's promise.
+
+    Questions of one bit take the discrete Laplace law, which needs the fewest. A promise that needs dummies is kept
+    with so much room that another machine, whose last digits are others, finds it kept as well.
 
     Parameters
     ----------
@@ -303,6 +244,27 @@ def dummies_for(
         else Dummies("uniform", each.count)
         for each in found.dummies
     )
+
+
+@lru_cache(maxsize=64)
+def dummies_if_any(
+    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
+) -> tuple[Dummies, ...] | Refused:
+    """Return what `dummies_for` returns, or its refusal, or that of a draft that takes too long to certify.
+
+    Parameters
+    ----------
+    levels, families, delta, reports
+        As for `dummies_for`.
+    """
+
+    def found() -> tuple[Dummies, ...]:
+        dummies = dummies_for(levels, families, delta, reports)
+        draws = [[family.threshold(epsilon0) for family in families] for epsilon0, _ in levels]
+        check_work(draws, families, dummies, reports)
+        return dummies
+
+    return attempt(found, (InvalidInput,))
 
 
 def _with_room(epsilon0: float, promise: float, reports: int) -> float:

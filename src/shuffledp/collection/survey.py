@@ -6,38 +6,37 @@ import json
 import math
 import tomllib
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from shuffledp.collection.asked import (
-    LARGEST_EPSILON0,
     MOST_CHOICES,
     MOST_OPTIONS,
     MOST_PEOPLE,
     Dummies,
     check_order,
     read_order,
-    same_hand,
 )
-from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
-from shuffledp.collection.estimates import NO_DUMMIES, bits_law
+from shuffledp.collection.draw import WHOLE, Family
+from shuffledp.collection.estimates import scaled_counts
 from shuffledp.collection.fields import Fields, to_base64
-from shuffledp.collection.groups import SurveyGroup, groups_of_survey
+from shuffledp.collection.groups import SurveyGroup, groups_of_survey, title_of_group
 from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.laws import stated_crowd, written_law
-from shuffledp.collection.planner import MANY, OFFERED, CollectionPlan, Planned, Request, plan_collection
-from shuffledp.collection.promise import ONE_SHUFFLER, crowd_of, law_needed_by, needed_dummies
-from shuffledp.collection.task import MOST_DELTA, Draft
+from shuffledp.collection.planner import MANY, Offer, Planned, Request, offer_of, plan_collection
+from shuffledp.collection.promise import ONE_SHUFFLER, crowd_of, reports_of
+from shuffledp.collection.sealing import new_identity, new_private
+from shuffledp.collection.task import Draft
 from shuffledp.collection.words import (
     ANOTHER_WORD,
     columns_of,
     dictionary_of,
+    in_languages,
     is_dictionary,
-    number_of_words,
     records_of,
+    scale_for,
     words_of_survey,
 )
 from shuffledp.errors import InvalidInput, shown
@@ -120,21 +119,51 @@ def draft_of_survey(
     InvalidInput
         If the survey is malformed, no dummies can keep its promises, or a wanted half-width cannot be reached.
     """
-    fields, language = _survey(data)
+    survey = _read(_toml(data), key, group, folder, {})
+    if survey.request.wanted is not None:
+        _refuse_what_cannot_be(survey.request)
+    return _drafted(survey, offer_of(survey.request))
+
+
+@dataclass(frozen=True)
+class _Survey:
+    """A survey, read and checked by every rule but the accountant's.
+
+    Parameters
+    ----------
+    document : dict
+        The draft without what follows from an `Offer`: families of numbers, draws, dummies and crowds; its levels are
+        the survey's own, if it has any.
+    request : Request
+        What the planner is asked.
+    """
+
+    document: dict[str, Any]
+    request: Request
+
+
+def _read(
+    survey: dict[str, Any],
+    key: AnalyzerKey,
+    group: SurveyGroup | None,
+    folder: Path | None,
+    given: dict[str, Any],
+    shufflers: int = 1,
+) -> _Survey:
+    """Read a survey, for its draft and for its plan alike; ``given`` holds wishes that go before the survey's own."""
+    fields, language = _survey(survey)
     title = _texts(fields.take("title"), language)
     if fields.has("groups"):
         fields.take("groups")
         if group is None:
             raise InvalidInput("the survey has groups: each has a draft of its own")
     if group is not None:
-        title = _title_of_group(title, group)
+        title = title_of_group(title, group)
     copied = {name: _taken(fields, name) for name in _COPIED}
     questions = _questions(fields, language, folder)
     if group is not None:
         _refuse_dictionary(questions)
-    version, wishes, admission = _version(questions), _wishes(fields), fields.take("admission")
-    if group is not None:
-        wishes["people"] = group.people
+    version, wishes = _version(questions), _wishes(fields)
     document: dict[str, Any] = {"version": version, "suite": 1, "title": title} | copied
     if fields.has("introduction"):
         document["introduction"] = _texts(_one_line(fields.take("introduction")), language)
@@ -143,18 +172,15 @@ def draft_of_survey(
             raise InvalidInput("the survey: order cannot stand beside the family hadamard; leave one of them out")
         document["order"] = "random"
     accepted = fields.has("accept_one_shuffler") and fields.flag("accept_one_shuffler")
+    levels: list[dict[str, Any]] = []
     if fields.has("levels"):
         levels = [_level(entry, language) for entry in fields.list_of("levels", 1, 8)]
-        if group is not None:
-            _plan_for(levels, group.people)
-    else:
-        request = _request(questions, document["delta"], admission, wishes, ())
-        if request.wanted is None:
-            levels = _default_levels(request, document, accepted)
-        else:
-            levels = _planned_levels(plan_collection(request), title)
-    document |= {"questions": _fitted(questions, levels, version), "levels": levels, "admission": admission}
-    document |= {name: _time(fields, name) for name in _TIMES}
+        _check_beside_levels(wishes, levels)
+    wishes |= ({} if group is None else {"people": group.people}) | given
+    if levels:
+        _plan_for(levels, wishes)
+    document |= {"questions": [_with_family(question, version) for question in questions], "levels": levels}
+    document |= {"admission": fields.take("admission")} | {name: _time(fields, name) for name in _TIMES}
     hands = document["operated_by"]
     if fields.has("mix_by") or (isinstance(hands, dict) and "shufflers" in hands):
         raise InvalidInput(
@@ -163,7 +189,31 @@ def draft_of_survey(
         )
     fields.done()
     document |= {"analyzer_key": to_base64(key.public), "analyzer_identity": to_base64(key.public_identity)}
-    return _with_dummies(document, accepted)
+    plain = _plain(document)
+    if levels:
+        check_budgets(plain, accept_one_shuffler=accepted or shufflers > 1)
+    fitted = [question["kind"] == "number" and not question["family"] for question in questions]
+    return _Survey(document, _request(plain, fitted, levels, wishes, accepted, shufflers))
+
+
+def _plain(document: dict[str, Any]) -> Draft:
+    """Return the draft without dummies, after checking every rule but the accountant's.
+
+    Where the planner makes the levels, one stands in for them.
+    """
+    levels = document["levels"] or _levels_of([("usual", ONE_SHUFFLER, 1)], 1.0, document["title"])
+    plain = document | {"levels": [_with_draws(level, document["questions"]) for level in levels]}
+    if document["version"] > 1:  # none yet, one centre a column
+        width = sum(map(columns_of, document["questions"]))
+        plain["dummies"] = {"law": "ball", "radius": [str(WHOLE)], "centre": [0] * width}
+    return Draft.parse(_bytes(plain))
+
+
+def _refuse_what_cannot_be(request: Request) -> None:
+    """Refuse a wanted half-width that cannot be reached."""
+    for choice in plan_collection(_planned_for_somebody(request)).choices:
+        if choice.cannot:
+            raise InvalidInput(f"{choice.question.text}: {choice.cannot} Nothing was written")
 
 
 def survey_groups(data: bytes) -> tuple[SurveyGroup, ...]:
@@ -198,26 +248,29 @@ def survey_groups(data: bytes) -> tuple[SurveyGroup, ...]:
     return found
 
 
-def _title_of_group(title: object, group: SurveyGroup) -> object:
-    """Return the title followed by a group's name, in every language of the title."""
-    if not isinstance(title, dict) or any(not isinstance(text, str) for text in title.values()):
-        return title  # a draft refuses it
-    if len(group.name) == 1:  # a name is often the same in all languages
-        return {language: f"{text}: {group.first}" for language, text in title.items()}
-    if set(group.name) != set(title):
+def _plan_for(levels: list[dict[str, Any]], wishes: dict[str, Any]) -> None:
+    """Set planned people and promises of a survey's own levels to those that are given instead.
+
+    People spread over the levels in the survey's proportions, or evenly where it plans nobody.
+    """
+    planned = [level["planned"] for level in levels]
+    people = wishes.setdefault("people", sum(planned))
+    if people != sum(planned):
+        planned = scaled_counts(planned if sum(planned) else [1] * len(levels), people)
+    for level, number in zip(levels, planned, strict=True):
+        level["planned"] = number
+        level["promise"] = float(wishes.get("promise", level["promise"]))
+
+
+def _check_beside_levels(wishes: dict[str, Any], levels: list[dict[str, Any]]) -> None:
+    """Refuse wishes of the whole survey that its own levels contradict."""
+    if "promise" in wishes:
+        raise InvalidInput("the survey: promise stands in the place of levels, each of which has its own; leave it out")
+    planned = sum(level["planned"] for level in levels)
+    if wishes.get("people", planned) != planned:
         raise InvalidInput(
-            f"the survey, group {shown(group.first)}: its name must be given once, or in the languages of the title: "
-            f"{', '.join(title)}"
+            f"the survey: people = {wishes['people']} stands in the place of levels, which plan {planned}; leave it out"
         )
-    return {language: f"{text}: {group.name[language]}" for language, text in title.items()}
-
-
-def _plan_for(levels: list[dict[str, Any]], people: int) -> None:
-    """Set the planned people of each level to a group's people, in the survey's proportions."""
-    total = sum(level["planned"] for level in levels)
-    shares = [level["planned"] / total if total else 1.0 / len(levels) for level in levels]
-    for level, share in zip(levels, shares, strict=True):
-        level["planned"] = round(people * share)
 
 
 def request_of_survey(
@@ -252,31 +305,26 @@ def request_of_survey(
     InvalidInput
         If the survey is malformed, or nothing states how many people are expected.
     """
-    fields, language = _survey(data)
     groups = survey_groups(data)
-    questions = _questions(fields, language, folder)
-    levels = [_level(entry, language) for entry in fields.list_of("levels", 1, 8)] if fields.has("levels") else []
-    given = {"people": people, "promise": promise, "wanted": wanted}
-    wishes = _wishes(fields) | {name: value for name, value in given.items() if value is not None}
-    if groups:
-        _refuse_dictionary(questions)
-        wishes.setdefault("people", min(group.people for group in groups))
-    if levels:
-        wishes.setdefault("people", sum(level["planned"] for level in levels))
-    promises = tuple(level["promise"] for level in levels) if "promise" not in wishes else ()
-    wishes |= {"promise": max(promises)} if promises else {}
-    delta, admission = fields.number("delta", 0.0, MOST_DELTA), fields.take("admission")
-    budgets = tuple(level["epsilon0"] for level in levels)
-    found = _request(questions, delta, admission, wishes, budgets, shufflers)
-    return replace(found, promises=promises)
+    wishes = {"people": people, "promise": promise, "wanted": wanted}
+    given = {name: value for name, value in wishes.items() if value is not None}
+    group = min(groups, key=lambda each: each.people) if groups else None
+    key = AnalyzerKey(new_private(), new_identity(), bytes(32))
+    return _planned_for_somebody(_read(_toml(data), key, group, folder, given, shufflers).request)
 
 
-def _survey(data: bytes) -> tuple[Fields, str]:
+def _planned_for_somebody(request: Request) -> Request:
+    """Return a request, or refuse one whose levels plan nobody, so that no half-width is known."""
+    if request.levels and not any(planned for *_, planned in request.levels):
+        raise InvalidInput("the survey: its levels plan nobody; write how many are expected, such as planned = 500")
+    return request
+
+
+def _survey(known: dict[str, Any]) -> tuple[Fields, str]:
     """Return the fields of a survey with what has a default, after checking that nothing else is missing; its language.
 
     Its groups are no field of the survey that is drafted for one of them.
     """
-    known = _toml(data)
     spelled = {"organizer" if key == "organiser" else key: value for key, value in known.items() if key != "groups"}
     given = Fields(spelled, "the survey")
     _explain(given)
@@ -311,14 +359,17 @@ def _wishes(fields: Fields) -> dict[str, Any]:
 
 
 def _request(
-    questions: list[dict[str, Any]],
-    delta: float,
-    admission: object,
+    plain: Draft,
+    fitted: list[bool],
+    levels: list[dict[str, Any]],
     wishes: dict[str, Any],
-    budgets: tuple[float, ...],
-    shufflers: int = 1,
+    accepted: bool,
+    shufflers: int,
 ) -> Request:
-    """Return the planner's inputs; promise and people have defaults or are required."""
+    """Return the planner's inputs; promise and people have defaults or are required.
+
+    ``fitted`` says of each question whether the planner chooses its family.
+    """
     if "people" not in wishes:
         raise InvalidInput(
             "the survey has no levels, so it must say how many people are expected: write people = 500, or levels with "
@@ -326,37 +377,34 @@ def _request(
         )
     planned = tuple(
         Planned(
-            _first(question["text"]),
-            Family("one-bit", 2) if question["kind"] == "number" else Family(question["family"], records_of(question)),
-            float(question.get("low", 0.0)),
-            float(question.get("high", 1.0)),
-            question["kind"] == "several",
-            number_of_words(question),
+            next(iter(question.text.values())),
+            Family("one-bit", question.family.records) if by_planner else question.family,
+            *((question.low, question.high) if question.kind == "number" else ()),
+            several=question.kind == "several",
+            words=len(question.choices) if question.kind == "dictionary" else 0,
         )
-        for question in questions
-        for _ in range(columns_of(question))
+        for question, by_planner in zip(plain.questions, fitted, strict=True)
+        for _ in range(question.width)
     )
-    promise = wishes.get("promise", 1.0 if len(planned) <= MANY else 2.0)
-    wanted = wishes["wanted"] / 100.0 if "wanted" in wishes else None
-    reports = 2 if admission == "open" else 1
-    return Request(planned, wishes["people"], promise, delta, wanted, shufflers, reports, budgets)
+    promises = tuple(level["promise"] for level in levels)
+    return Request(
+        planned,
+        wishes["people"] or len(levels),  # of levels that plan nobody, one at each
+        max(promises, default=wishes.get("promise", 1.0 if len(plain.questions) <= MANY else 2.0)),
+        plain.delta,
+        wishes["wanted"] / 100.0 if "wanted" in wishes else None,
+        shufflers,
+        reports_of(plain),
+        tuple((next(iter(level.name.values())), level.epsilon0, level.planned) for level in plain.levels if levels),
+        promises,
+        accepted,
+        plain.operated_by.one_hand,
+    )
 
 
 def _first(text: object) -> str:
     """Return the text in its first language, without checking it, which the draft does."""
     return str(next(iter(text.values()), "")) if isinstance(text, dict) else str(text)
-
-
-def _default_levels(request: Request, document: dict[str, Any], accepted: bool) -> list[dict[str, Any]]:
-    """Return the levels of a survey that states none, with a fifth of the people expected at either end."""
-    hands = document["operated_by"]
-    apart = isinstance(hands, dict) and not same_hand(str(hands.get("analyzer", "")), str(hands.get("shuffler", "")))
-    offered = OFFERED if accepted and apart else OFFERED[:2]
-    fifth = request.people // 5
-    planned = [fifth, request.people - fifth * (len(offered) - 1), *[fifth] * (len(offered) - 2)]
-    return _levels_of(
-        [(name, e, n) for (name, e), n in zip(offered, planned, strict=True)], request.promise, document["title"]
-    )
 
 
 def _levels_of(levels: Iterable[tuple[str, float, int]], promise: float, title: object) -> list[dict[str, Any]]:
@@ -372,14 +420,6 @@ def _levels_of(levels: Iterable[tuple[str, float, int]], promise: float, title: 
         }
         for name, epsilon0, people in levels
     ]
-
-
-def _planned_levels(plan: CollectionPlan, title: object) -> list[dict[str, Any]]:
-    """Return the levels of a survey with a wanted half-width; refuse one that cannot be reached."""
-    for choice in plan.choices:
-        if choice.cannot:
-            raise InvalidInput(f"{choice.question.text}: {choice.cannot} Nothing was written")
-    return _levels_of(plan.levels(), plan.request.promise, title)
 
 
 def check_budgets(draft: Draft, *, accept_one_shuffler: bool) -> None:
@@ -416,22 +456,29 @@ def check_budgets(draft: Draft, *, accept_one_shuffler: bool) -> None:
         )
 
 
-def _with_dummies(document: dict[str, Any], accept_one_shuffler: bool) -> Draft:
-    """Return the draft with what follows from the promises: draws, dummies, crowds."""
-    for level in document["levels"]:
-        epsilon0 = Fields(level, "the survey, levels").number("epsilon0", 1e-3, 30.0)
-        level["draw"] = [str(Family(q["family"], records_of(q)).threshold(epsilon0)) for q in document["questions"]]
-    if document["version"] > 1:  # none yet, one centre a column
-        width = sum(map(columns_of, document["questions"]))
-        document["dummies"] = {"law": "ball", "radius": [str(WHOLE)], "centre": [0] * width}
-    plain = Draft.parse(_bytes(document))  # every rule but the accountant's
-    check_budgets(plain, accept_one_shuffler=accept_one_shuffler)
-    if plain.version == 1:
-        for question, dummies in zip(document["questions"], needed_dummies(plain), strict=True):
-            question["dummies"] = _written(dummies)
+def _with_draws(level: dict[str, Any], questions: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a level with the integers by which it draws."""
+    epsilon0 = Fields(dict(level), "the survey, levels").number("epsilon0", 1e-3, 30.0)
+    families = [Family(question["family"], records_of(question)) for question in questions]
+    return level | {"draw": [str(family.threshold(epsilon0)) for family in families]}
+
+
+def _drafted(survey: _Survey, offer: Offer) -> Draft:
+    """Return the draft: a survey with what is offered, and the crowds that follow."""
+    document, places = dict(survey.document), [0]
+    for question in document["questions"]:
+        places.append(places[-1] + columns_of(question))
+    columns = [(offer.questions[place].family.name, offer.dummies[place]) for place in places[:-1]]
+    pairs = list(zip(document["questions"], columns, strict=True))
+    questions = [question | {"family": family} for question, (family, _) in pairs]
+    if offer.law is None:
+        questions = [asked | {"dummies": _written(own)} for asked, (_, own) in zip(questions, columns, strict=True)]
     else:
-        document["dummies"] = written_law(law_needed_by(plain))
+        document["dummies"] = written_law(offer.law)
+    levels = document["levels"] or _levels_of(offer.levels, offer.request.promise, document["title"])
+    document |= {"questions": questions, "levels": [_with_draws(level, questions) for level in levels]}
     draft = Draft.parse(_bytes(document))
+    check_budgets(draft, accept_one_shuffler=offer.request.accepted)
     planned = [level.planned for level in draft.levels]
     for level, crowd in zip(document["levels"], crowd_of(draft, planned), strict=True):
         level["crowd"] = level["promise"] if crowd is None else min(stated_crowd(crowd), level["promise"])
@@ -484,7 +531,7 @@ def _question(entry: object, language: str, no_answer: object, another: object, 
             asked[key] = fields.list_of(key, len(asked["choices"]), len(asked["choices"]))
         else:
             if kind == "list" and is_dictionary(fields.peek(key)):
-                own = _in_languages(another, asked, fields.what, "another_word", "another word")
+                own = in_languages(another, asked, fields.what, "another_word", "another word")
                 asked |= dictionary_of(fields.take(key), fields.what, own)
                 continue
             _check_number(fields, key, _MOST[kind])
@@ -510,33 +557,19 @@ def _made_optional(asked: dict[str, Any], no_answer: object, what: str) -> dict[
     if asked["kind"] == "number":
         raise InvalidInput(
             f"{what}: a number cannot be optional, for only the sum over all people is seen, and in it silence looks "
-            f"like a number; ask for a scale, which errs no more: {_scale_for(asked['low'], asked['high'])}"
+            f"like a number; ask for a scale, which errs no more: {scale_for(asked['low'], asked['high'])}"
         )
-    words = _in_languages(no_answer, asked, what, "no_answer", "no answer")
-    keys = ("more",) if asked["kind"] == "dictionary" else _KINDS[asked["kind"]]
-    return {key: [*asked[key], words] for key in keys if key != "values"} | {"optional": True}
-
-
-def _in_languages(given: object, asked: dict[str, Any], what: str, key: str, said: str) -> dict[str, Any]:
-    """Return words in the languages of a question, refused if they lack one."""
-    languages = asked["text"] if isinstance(asked["text"], dict) else {}
-    known = given if isinstance(given, dict) else {}
-    if lacking := [name for name in languages if name not in known]:
-        example = ", ".join(f'{name} = "…"' for name in languages)
-        why = "it is optional" if key == "no_answer" else "it has a dictionary"
+    words = in_languages(no_answer, asked, what, "no_answer", "no answer")
+    if asked["kind"] == "dictionary":
+        return {"more": [*asked["more"], words], "optional": True}
+    keys = [key for key in _KINDS[asked["kind"]] if key != "values"]
+    most, sizes = _MOST[asked["kind"]], [len(asked[key]) + 1 for key in keys]
+    if math.prod(sizes) > most:
         raise InvalidInput(
-            f"{what}: {why}, and nothing says “{said}” in {', '.join(lacking)}; write {key} = {{{example}}} above the "
-            "questions"
+            f"{what}: {' x '.join(keys)} must be at most {most:,}; optional adds “no answer” and makes it "
+            f"{' x '.join(f'{size:,}' for size in sizes)}; leave out one of them, or optional"
         )
-    return {name: known[name] for name in languages}
-
-
-def _scale_for(low: float, high: float) -> str:
-    """Return the keys of a scale with five steps from low to high."""
-    low_end, high_end = Fraction(repr(low)), Fraction(repr(high))
-    values = [f"{float(low_end + (high_end - low_end) * step / 4):.15g}" for step in range(5)]
-    texts = ", ".join(f'"{value}"' for value in values)
-    return f"choices = [{texts}] and values = [{', '.join(values)}]"
+    return {key: [*asked[key], words] for key in keys} | {"optional": True}
 
 
 def _one_line(value: object) -> object:
@@ -602,42 +635,13 @@ def _version(questions: list[dict[str, Any]]) -> int:
     return 1
 
 
-def _fitted(questions: list[dict[str, Any]], levels: list[dict[str, Any]], version: int) -> list[dict[str, Any]]:
-    """Return the questions completed as a draft of that version has them; B of a number follows from the levels."""
-    found: list[dict[str, Any]] = []
-    for question in questions:
-        asked = dict(question)
-        if asked["kind"] == "number":
-            asked["family"] = "one-bit" if version == 1 else asked["family"] or f"bits:{best_bits(asked, levels)}"
-        size = 1 if asked["kind"] in ("number", "several") else Family(asked["family"], records_of(asked)).report_bytes
-        found.append(
-            asked | {"report_bytes": size} | ({"dummies": {"law": "uniform", "count": 0}} if version == 1 else {})
-        )
-    return found
-
-
-def best_bits(question: dict[str, Any], levels: list[dict[str, Any]]) -> int:
-    """Return the B of ``bits:B`` with the least noise for the planned people, at most the number of steps.
-
-    Parameters
-    ----------
-    question : dict
-        A number's question in the survey, with low, high and step.
-    levels : list of dict
-        The levels, each with epsilon0 and planned.
-    """
-    steps = (question["high"] - question["low"]) / question["step"] if question["step"] else 1.0
-    most = int(min(max(steps, 1.0), MOST_BITS)) if math.isfinite(steps) else 1
-    budgets = [Fields(level, "the survey, levels").number("epsilon0", 1e-3, LARGEST_EPSILON0) for level in levels]
-    people = [level["planned"] for level in levels]
-    counts = tuple(people) if sum(people) else (1,) * len(people)
-
-    def noise(size: int) -> float:
-        family = Family(f"bits:{size}", 2)
-        slopes = tuple(family.threshold(epsilon0) / WHOLE for epsilon0 in budgets)
-        return float(bits_law(family, NO_DUMMIES, slopes, counts).standard_error)
-
-    return min(range(1, most + 1), key=noise)
+def _with_family(question: dict[str, Any], version: int) -> dict[str, Any]:
+    """Return a question completed as a draft of that version has it; a number without a family has one bit for now."""
+    asked = dict(question)
+    if asked["kind"] == "number":
+        asked["family"] = "one-bit" if version == 1 else asked["family"] or "bits:1"
+    size = 1 if asked["kind"] in ("number", "several") else Family(asked["family"], records_of(asked)).report_bytes
+    return asked | {"report_bytes": size} | ({"dummies": {"law": "uniform", "count": 0}} if version == 1 else {})
 
 
 def _level(entry: object, language: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +83,6 @@ def columns_of(question: dict[str, Any]) -> int:
     return 2 if question["kind"] == "dictionary" else len(question.get("options", ("",)))
 
 
-def number_of_words(question: dict[str, Any]) -> int:
-    """Return the number of answers of a dictionary; 0 of other kinds."""
-    return question["words"].count("\n") + 1 + len(question["more"]) if question["kind"] == "dictionary" else 0
-
-
 def records_of(question: dict[str, Any]) -> int:
     """Return the number of records of each column of a survey's question."""
     if question["kind"] == "dictionary":
@@ -94,3 +90,43 @@ def records_of(question: dict[str, Any]) -> int:
     if question["kind"] == "table":
         return len(question["rows"]) * len(question["columns"])
     return len(question.get("choices") or question.get("words") or (0, 1))
+
+
+def in_languages(given: object, asked: dict[str, Any], what: str, key: str, said: str) -> dict[str, Any]:
+    """Return words in the languages of a question, refused if they lack one.
+
+    Parameters
+    ----------
+    given : object
+        The words by language.
+    asked : dict
+        The question, with its text.
+    what : str
+        The question, for messages.
+    key, said : str
+        The key of the survey that would state the words, and the words in English.
+    """
+    languages = asked["text"] if isinstance(asked["text"], dict) else {}
+    known = given if isinstance(given, dict) else {}
+    if lacking := [name for name in languages if name not in known]:
+        example = ", ".join(f'{name} = "…"' for name in languages)
+        why = "it is optional" if key == "no_answer" else "it has a dictionary"
+        raise InvalidInput(
+            f"{what}: {why}, and nothing says “{said}” in {', '.join(lacking)}; write {key} = {{{example}}} above the "
+            "questions"
+        )
+    return {name: known[name] for name in languages}
+
+
+def scale_for(low: float, high: float) -> str:
+    """Return the keys of a scale with five steps from low to high, as a survey writes them.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the range of a number.
+    """
+    low_end, high_end = Fraction(repr(low)), Fraction(repr(high))
+    values = [f"{float(low_end + (high_end - low_end) * step / 4):.15g}" for step in range(5)]
+    texts = ", ".join(f'"{value}"' for value in values)
+    return f"choices = [{texts}] and values = [{', '.join(values)}]"
