@@ -62,12 +62,13 @@ from shuffledp.collection.laws import (
     TaskLaw,
     drawn_columns,
     floor_of_columns,
+    law_if_any,
     needed_ball,
     seal_dummies,
     written_law,
 )
 from shuffledp.collection.planner import Z95, half_width
-from shuffledp.collection.promise import ONE_SHUFFLER, check_floor, law_needed_by, needed_dummies
+from shuffledp.collection.promise import ONE_SHUFFLER, check_floor, dummies_for
 from shuffledp.collection.sealing import Opener, new_identity, new_private
 from shuffledp.collection.survey import LARGEST_OFFERED, draft_of_survey
 from shuffledp.collection.survey_page import modules
@@ -212,13 +213,21 @@ def drafted(levels: tuple[tuple[float, float], ...], questions: int = 1, *, unif
         whole["version"] = 1
         del whole["dummies"]
         whole["questions"] = [each | {"dummies": {"law": "uniform", "count": 0}} for each in whole["questions"]]
-        for question, dummies in zip(whole["questions"], needed_dummies(parsed(whole)), strict=True):
+        for question, dummies in zip(whole["questions"], dummies_for(*needs(parsed(whole))), strict=True):
             question["dummies"]["count"] = dummies.count
     else:
-        whole["dummies"] = written_law(law_needed_by(parsed(whole)))
+        law = law_if_any(*needs(parsed(whole)))
+        assert law is not None, "no law keeps this promise"
+        whole["dummies"] = written_law(law)
     made = parsed(whole)
     check_floor(made)
     return made
+
+
+def needs(draft: Draft) -> tuple[tuple[tuple[float, float], ...], tuple[Family, ...], float]:
+    """Return what a law of dummies must keep: budget and promise of each level, the columns' families, delta."""
+    levels = tuple((level.epsilon0, level.promise) for level in draft.levels)
+    return levels, tuple(column.family for column in draft.columns), draft.delta
 
 
 def parsed(whole: dict[str, object]) -> Draft:

@@ -104,7 +104,7 @@ def cut_at_commas(text: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> cut_at_commas('yes, "no, never"'), cut_at_commas("yes\\nno,maybe")
+    >>> cut_at_commas('yes, "no, never"'), cut_at_commas("yes\nno,maybe")
     (('yes', 'no, never'), ())
     """
     try:
