@@ -47,7 +47,7 @@ import scipy
 
 import shuffledp as sdp
 from shuffledp import Budgets, Kind, OutOfRegime, Setting, bounds, certify
-from shuffledp.numerics.interval import Enclosure
+from shuffledp.numerics.floats import Enclosure
 
 DELTA = 1e-6
 LIMIT = 60

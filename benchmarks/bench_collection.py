@@ -21,12 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shuffledp.cli.demo.collection import ServiceProcess, running
-from shuffledp.collection.batch import seal_inner, seal_outer
+from shuffledp.collection.batch import AnalyzerKey, seal_inner, seal_outer
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.draw import Family
 from shuffledp.collection.fields import dump_json, to_base64
 from shuffledp.collection.ingest import Offer, Row, hold
-from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.sealing import Opener, Sealer, identity_of, new_identity, new_private
 from shuffledp.collection.store import Store
 from shuffledp.collection.task import Draft, PostedTask

@@ -24,7 +24,7 @@ from shuffledp.accounting import ComposedProfile, compose, one_budget_profile, p
 from shuffledp.accounting.bound import remembered
 from shuffledp.accounting.certify import remembered_bracket
 from shuffledp.budgets import Budgets
-from shuffledp.numerics.interval import Enclosure, Interval
+from shuffledp.numerics.floats import Enclosure, Interval
 from shuffledp.randomizers import OneBit, RandomizedResponse
 from shuffledp.setting import Setting
 

@@ -37,8 +37,8 @@ from shuffledp.learning.accounting import TrainingGuarantee
 from shuffledp.learning.features import OrientedGradients, StrokeScattering, public_projection
 from shuffledp.learning.inputs import Digits, assign_clients, read_digits
 from shuffledp.learning.training import ShuffledSGDClassifier
-from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.randomness import secure_random, simulation_random
+from shuffledp.numerics.tails import normal_divergence
 from shuffledp.report.wording import up
 
 CLIENTS, ROUNDS, DELTA = 100, 50, 1e-5

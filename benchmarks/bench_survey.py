@@ -54,9 +54,9 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from shuffledp.ball import BallDummies
+from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.draw import Family
 from shuffledp.collection.estimates import Tallied, count_law, estimate_question, scaled_counts, slopes_of
-from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.laws import (
     NormalSearch,
     TaskLaw,

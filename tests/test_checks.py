@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import shuffledp as sdp
-from shuffledp.checks import (
+from shuffledp.errors import (
+    InvalidInput,
     check_delta,
     check_epsilon,
     choice,
@@ -20,7 +21,6 @@ from shuffledp.checks import (
     real_range,
     whole_number,
 )
-from shuffledp.errors import InvalidInput
 
 HUGE = 10**400
 

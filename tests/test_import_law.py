@@ -24,7 +24,7 @@ PRODUCTS = ("collection", "learning", "flower", "spark", "reproduce")
 """Each may be left out of a copy, and the accountant, the estimates, the ledger, the plan and the audit still work."""
 
 LAYERS = (
-    ("errors", "progress", "checks"),
+    ("errors", "progress"),
     ("whole_files", "in_words"),
     ("numerics", "params"),
     ("randomizers.base",),
@@ -60,7 +60,7 @@ ACCOUNTING = (
 )
 """The same inside accounting; its `__init__`, the last one, is all that the other rooms import."""
 
-RANDOMIZERS_MAY = ("errors", "checks", "numerics", "randomizers")
+RANDOMIZERS_MAY = ("errors", "numerics", "randomizers")
 """The randomizers' own law is stricter: they know numbers and their base class, nothing of accounting."""
 
 OUTER_ONLY = {"matplotlib", "jinja2", "markupsafe", "typer", "rich"}

@@ -17,7 +17,7 @@ from tools.count_house import House
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "figures" / "house.svg"
 BESIDE = {
-    "words": ("checks", "errors", "in_words", "params", "progress", "whole_files"),
+    "words": ("errors", "in_words", "params", "progress", "whole_files"),
     "setting": ("ball", "budgets", "dummies", "setting"),
 }
 """The files beside the folders, by the room that they form."""

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from shuffledp.learning import TrainingGuarantee as TrainingGuarantee
     from shuffledp.learning import load_model as load_model
     from shuffledp.ledger import Ledger as Ledger
-    from shuffledp.numerics.interval import Interval as Interval
+    from shuffledp.numerics.floats import Interval as Interval
     from shuffledp.numerics.randomness import secure_random as secure_random
     from shuffledp.numerics.randomness import simulation_random as simulation_random
     from shuffledp.planning import Bucketing as Bucketing

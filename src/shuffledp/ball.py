@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, attempt, shown
-from shuffledp.numerics.interval import exp_lower, exp_rounded, expm1_rounded, log_rounded
+from shuffledp.numerics.functions import exp_lower, exp_rounded, expm1_rounded, log_rounded
 from shuffledp.numerics.randomness import Randomness
 
 WHOLE = 1 << 64

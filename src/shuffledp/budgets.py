@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.checks import MAX_EPSILON0, whole_number
-from shuffledp.errors import VALUE, BadEntry, InvalidInput
+from shuffledp.errors import MAX_EPSILON0, VALUE, BadEntry, InvalidInput, whole_number
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.ball import BallDummies, Below, Column
-from shuffledp.checks import whole_number
-from shuffledp.errors import InvalidInput, NotConverged, shown
-from shuffledp.numerics.interval import FloatArray, exp_rounded, log_rounded
+from shuffledp.errors import InvalidInput, NotConverged, shown, whole_number
+from shuffledp.numerics.floats import FloatArray
+from shuffledp.numerics.functions import exp_rounded, log_rounded
 from shuffledp.numerics.sums import law_of_sum
 from shuffledp.randomizers.base import HiddenByFakes
 

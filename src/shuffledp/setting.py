@@ -19,11 +19,9 @@ from typing import Any, Literal
 import numpy as np
 
 from shuffledp.budgets import Budgets
-from shuffledp.checks import MAX_EPSILON0, choice, whole_number
 from shuffledp.dummies import Dummies, check_dummies
-from shuffledp.errors import InvalidInput, OutOfRegime, Told, shown
-from shuffledp.numerics.floats import LARGEST_BELOW_ONE, Upper, decimal_up
-from shuffledp.numerics.interval import Interval
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, OutOfRegime, Told, choice, shown, whole_number
+from shuffledp.numerics.floats import LARGEST_BELOW_ONE, Interval, Upper, decimal_up
 from shuffledp.randomizers.base import AnyLaw, MadeFromMemo, NoiseLaw, RandomizerLaw
 
 Seen = Literal["reports", "users", "levels", "sum"]

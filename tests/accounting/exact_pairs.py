@@ -9,7 +9,7 @@ import numpy as np
 from mpmath import log, mp, mpf, workdps
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.floats import Interval
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from shuffledp.accounting.theorems.approximate import (
     LocalPoint,
 )
 from shuffledp.accounting.theorems.local import LocalProfile
-from shuffledp.numerics.gaussian_tail import normal_divergence
+from shuffledp.numerics.tails import normal_divergence
 from shuffledp.randomizers.noise import Gaussian
 from tests.oracles import Channel, ShuffledProtocol, clone_pair_delta
 

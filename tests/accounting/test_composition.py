@@ -29,8 +29,7 @@ from shuffledp.accounting.theorems.count.exact import rr_count_profile
 from shuffledp.accounting.theorems.local import LocalProfile, LocalRounds
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.floats import TINY
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.floats import TINY, Interval
 from tests import oracles
 from tests.accounting.exact_pairs import ExactProfile, random_pair
 from tests.work import calls_of

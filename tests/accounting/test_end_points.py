@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from shuffledp.accounting.theorems.blanket.noise import Core, Noise
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 
 PIECES = 6000
 

@@ -13,7 +13,7 @@ import pytest
 from shuffledp.accounting import bounds
 from shuffledp.accounting.theorems.count.exact import rr_count_profile
 from shuffledp.budgets import Budgets
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.floats import Interval
 from shuffledp.randomizers import RandomizedResponse
 from shuffledp.setting import Setting
 from tests import oracles

@@ -15,7 +15,7 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_delta
 from shuffledp.accounting.theorems.blanket.pairs import LargestProfile
 from shuffledp.accounting.theorems.clones.pair import ClonePairProfile, one_budget_profile
 from shuffledp.accounting.theorems.count.cover import BitCrowds
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.floats import Interval
 from tests.work import calls_of
 
 MATRIX = 0.9 * np.random.default_rng(3).dirichlet(np.full(6, 4.0), 5) + 0.1 / 6

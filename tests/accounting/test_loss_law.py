@@ -19,8 +19,7 @@ from shuffledp.accounting.theorems.blanket.pairs import (
     left_out,
     loss_law,
 )
-from shuffledp.numerics.floats import EPS
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import EPS, FloatArray
 from shuffledp.numerics.sums import IndependentSum
 from shuffledp.randomizers import Channel, HadamardResponse, RandomizedResponse, SubsetSelection, UnaryEncoding
 from shuffledp.randomizers.base import PairBlanket

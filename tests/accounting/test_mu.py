@@ -19,8 +19,8 @@ from shuffledp.accounting.profiles.domination import dominating_mu
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.errors import InvalidInput, OutOfRegime
-from shuffledp.numerics.gaussian_tail import normal_divergence, normal_tail_mass
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.floats import Interval
+from shuffledp.numerics.tails import normal_divergence, normal_tail_mass
 from tests import oracles
 from tests.accounting.test_brute_force import log_up
 

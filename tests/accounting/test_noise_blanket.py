@@ -21,7 +21,7 @@ from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile, OwnBud
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.counts import SuccessRange
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.randomizers import Gaussian, Laplace
 from shuffledp.setting import Setting
 

@@ -11,7 +11,7 @@ from scipy.stats import norm
 import shuffledp as sdp
 from shuffledp.accounting.theorems.blanket.bound import range_profiles, ranges
 from shuffledp.accounting.theorems.blanket.noise import outside_mass, rounded_groups, shared_chances
-from shuffledp.numerics.gaussian_tail import noise_epsilons, normal_divergence
+from shuffledp.numerics.tails import noise_epsilons, normal_divergence
 
 EDGES = (6.0, 9.0)
 

@@ -25,7 +25,7 @@ from shuffledp.accounting.published.blanket import (
 from shuffledp.accounting.theorems.blanket.bound import BlanketBound
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.randomizers import (
     HadamardResponse,
     Laplace,

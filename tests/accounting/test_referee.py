@@ -14,7 +14,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from shuffledp.accounting.theorems.blanket.noise import Noise, NoiseProfile
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 
 QUANTILES = np.linspace(0.005, 0.995, 30)
 

@@ -20,7 +20,7 @@ from shuffledp.accounting.theorems.count.exact import rr_count_profile
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.floats import Interval
 from tests.accounting.exact_pairs import ExactProfile, random_pair
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "reference" / "clone_pair.json").read_text(encoding="utf-8"))

@@ -32,7 +32,7 @@ from shuffledp.accounting.theorems.window.choice import (
     noise_windows,
     window_mass,
 )
-from shuffledp.numerics.interval import Enclosure
+from shuffledp.numerics.floats import Enclosure
 from shuffledp.randomizers.categorical import UnaryEncoding
 from shuffledp.randomizers.channel import Channel
 from shuffledp.randomizers.noise import Gaussian, Laplace

@@ -77,7 +77,7 @@ def test_files_that_are_no_channel_matrix(run, tmp_path, content, about):
 def test_the_situation_is_part_of_the_question_and_of_the_promise(run, monkeypatch):
     asked = {"rounds": 2, "colluding": 5, "missing": 0.1, "group_size": 2, "reports_per_user": 2}
     known = sdp.certify(plain_setting(), 1e-5)
-    monkeypatch.setattr("shuffledp.cli.amplify.certify", lambda setting, *_, **__: replace(known, setting=setting))
+    monkeypatch.setattr("shuffledp.cli.calibrate.certify", lambda setting, *_, **__: replace(known, setting=setting))
     answer = run(*PLAIN, *SITUATION, "--json").json["setting"]
     assert {key: answer[key] for key in asked} == asked
     text = " ".join(run(*PLAIN, *SITUATION).out.split())

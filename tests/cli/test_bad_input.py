@@ -287,7 +287,7 @@ def test_failures_inside_are_one_line_too(run, monkeypatch, tmp_path, failure, s
     def fail(*_: object, **__: object) -> None:
         raise failure
 
-    monkeypatch.setattr("shuffledp.cli.amplify.certify", fail)
+    monkeypatch.setattr("shuffledp.cli.calibrate.certify", fail)
     result = run(*ONE, "--report", "page.html")
     assert result.status == status
     assert result.err.startswith(line)

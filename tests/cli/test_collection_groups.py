@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.client import Client
 from shuffledp.collection.fields import from_base64
 from shuffledp.collection.group_commands import check_one_survey, difference
 from shuffledp.collection.groups import Groups, slug
 from shuffledp.collection.ingest import hold, open_reports
-from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.planner import prices
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.sealing import Opener

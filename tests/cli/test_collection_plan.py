@@ -9,9 +9,9 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
+from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.draw import Family
 from shuffledp.collection.estimates import width_of
-from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.laws import needed_ball, parts_of
 from shuffledp.collection.planner import (
     BUDGETS,

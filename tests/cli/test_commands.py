@@ -138,7 +138,7 @@ def test_infinity_is_a_word(run):
 
 
 def test_all_levels_go_to_a_file(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("shuffledp.cli.amplify.MOST_LEVELS", 20)  # 1,000 levels would show the same, slower
+    monkeypatch.setattr("shuffledp.cli.calibrate.MOST_LEVELS", 20)  # 1,000 levels would show the same, slower
     epsilons = np.linspace(0.1, 1.0, 60)
     pl.DataFrame({"e": epsilons}).write_csv(tmp_path / "b.csv")
     arguments = (

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shuffledp.collection.batch import permuted_column, seal_inner, write_batch
+from shuffledp.collection.batch import AnalyzerKey, permuted_column, seal_inner, write_batch
 from shuffledp.collection.draw import draw_report, pieces_of
-from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.laws import drawn_columns
 from shuffledp.collection.sealing import Sealer
 from shuffledp.collection.task import PostedTask

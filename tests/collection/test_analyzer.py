@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from shuffledp.collection.analyzer import Opened, open_batch
-from shuffledp.collection.batch import Batch, seal_inner
+from shuffledp.collection.batch import AnalyzerKey, Batch, seal_inner
 from shuffledp.collection.draw import WHOLE
 from shuffledp.collection.estimates import Tallied, effective_budget, estimate_question, scaled_counts, slopes_of
-from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.laws import CROWD_SLACK, FLOOR_SLACK, draw_dummies
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_page import release_document

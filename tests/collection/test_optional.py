@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from shuffledp.ball import below_of
+from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.client import answer_code
 from shuffledp.collection.estimates import Tallied, estimate_question
-from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.kinds import more_of
 from shuffledp.collection.kinds_view import more_lines
 from shuffledp.collection.laws import single_ball
@@ -20,7 +20,7 @@ from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.questions.answered import AnsweredMean
+from shuffledp.questions.mean import AnsweredMean
 from tests.collection.tasks import ANALYST, ANALYZER, bits, choice, draft, number, parse, second, several, table
 
 HEAD = """

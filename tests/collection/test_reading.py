@@ -11,8 +11,7 @@ import pytest
 
 import shuffledp
 from shuffledp.cli.ledger import LONGEST_RESULT
-from shuffledp.collection.batch import Batch, read_batch
-from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.batch import AnalyzerKey, Batch, read_batch
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
 from tests.collection.batches import analyzer_key, batch_of, people, reports_of_people

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffledp.collection.batch import Batch, Manifest
+from shuffledp.collection.batch import AnalyzerKey, Batch, Manifest
 from shuffledp.collection.client import Link
 from shuffledp.collection.fields import from_base64, read_json, to_base64
-from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.release import SignedRelease
 from shuffledp.collection.sealing import identity_of, sign
 from shuffledp.collection.survey import draft_of_survey

@@ -48,7 +48,7 @@ from shuffledp.collection.sealing import Opener, Sealer
 from shuffledp.collection.task import PostedTask
 from shuffledp.dummies import StatedCells, normal_side
 from shuffledp.numerics.floats import UNBOUNDED
-from shuffledp.numerics.interval import exp_lower
+from shuffledp.numerics.functions import exp_lower
 from shuffledp.numerics.randomness import Randomness, secure_random
 from tests.accounting.test_normal_floor import divergence
 from tests.collection.batches import analyzer_key, reports_of_people

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from shuffledp.collection.analyzer import open_batch
-from shuffledp.collection.batch import Batch, Outer, open_outer, split_inners
+from shuffledp.collection.batch import AnalyzerKey, Batch, Outer, open_outer, split_inners
 from shuffledp.collection.client import Client, answer_code
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.draw import Family, draw_report, pieces_of
 from shuffledp.collection.ingest import hold, open_reports
-from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.laws import MOST_LAW_WORK, drawn_columns, law_of_task
 from shuffledp.collection.planner import half_width
 from shuffledp.collection.promise import (

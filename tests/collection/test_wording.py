@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from shuffledp.collection.keys import AnalyzerKey
+from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.promise import LANGUAGES, READ, in_100, promises_data, what_is_promised
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.errors import InvalidInput

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from shuffledp.learning import OrientedGradients, ShuffledSGDClassifier, assign_clients, read_digits
-from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.randomness import simulation_random
+from shuffledp.numerics.tails import normal_divergence
 
 MNIST = os.environ.get("SHUFFLEDP_MNIST")
 

@@ -8,8 +8,8 @@ import pytest
 
 from shuffledp.learning.messages import SMALLEST_DRAWN, UNEVENNESS, Clipping, mechanism_of
 from shuffledp.learning.rounds import plan_messages
-from shuffledp.numerics.gaussian_tail import normal_divergence
 from shuffledp.numerics.randomness import simulation_random
+from shuffledp.numerics.tails import normal_divergence
 
 
 def test_a_lattice_of_scale_three_is_even():

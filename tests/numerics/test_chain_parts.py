@@ -20,7 +20,7 @@ from shuffledp.accounting.theorems.chain.normal import (
     positive_part,
     ratio_moments,
 )
-from shuffledp.numerics.gaussian_tail import normal_divergence
+from shuffledp.numerics.tails import normal_divergence
 
 mp.dps = 30
 

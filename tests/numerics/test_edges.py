@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shuffledp.numerics.interval import even_edges
+from shuffledp.numerics.functions import even_edges
 
 
 def exact(low: float, high: float, count: int) -> list[float]:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from shuffledp.numerics import gaussian_tail
+from shuffledp.numerics import tails
 from shuffledp.numerics.floats import EPS
-from shuffledp.numerics.gaussian_tail import largest_shift, mills_ratio, normal_divergence
+from shuffledp.numerics.tails import largest_shift, mills_ratio, normal_divergence
 from tests.work import calls_of
 
 BITS = 2600  # values down to 1e-320, of terms that cancel to that
@@ -112,8 +112,8 @@ def test_the_largest_shift_is_that_of_a_plain_bisection(monkeypatch):
     delta = np.concatenate((10.0 ** rng.uniform(-300.0, -0.01, 150), 10.0 ** -rng.uniform(0.1, 12.0, 150)))
     delta = np.concatenate((delta, [1e-6, 0.0, 1e-9, 0.999]))
     found = largest_shift(epsilon, delta)
-    evaluated = calls_of(monkeypatch, gaussian_tail, "normal_divergence")
+    evaluated = calls_of(monkeypatch, tails, "normal_divergence")
     assert largest_shift(1.0, 1e-8) > 0.0
     assert len(evaluated) <= 40  # 63 by bisection alone
-    monkeypatch.setattr(gaussian_tail, "_around_shift", lambda e, d: (np.zeros(e.shape), np.full(e.shape, np.inf)))
+    monkeypatch.setattr(tails, "_around_shift", lambda e, d: (np.zeros(e.shape), np.full(e.shape, np.inf)))
     assert (largest_shift(epsilon, delta) == found).all()

@@ -15,6 +15,8 @@ import pytest
 from shuffledp.numerics import floats
 from shuffledp.numerics.floats import (
     SMALLEST,
+    Enclosure,
+    Interval,
     few_digits_down,
     few_digits_up,
     next_above,
@@ -22,7 +24,6 @@ from shuffledp.numerics.floats import (
     round_down,
     round_up,
 )
-from shuffledp.numerics.interval import Enclosure, Interval
 
 ENDS = [
     *(sign * value for value in (0.1, 1.0, 3.0, 1e-17, 1e300, 1.7e308, 5e-324, 2.2e-308, math.pi) for sign in (1, -1)),

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shuffledp.numerics import interval
-from shuffledp.numerics.interval import (
+from shuffledp.numerics import functions
+from shuffledp.numerics.functions import (
     exp_lower,
     exp_rounded,
     expm1_rounded,
@@ -47,7 +47,7 @@ def spread() -> np.ndarray:
 @pytest.mark.parametrize(("ours", "theirs"), [(exp_rounded, mpmath.exp), (expm1_rounded, mpmath.expm1)])
 def test_the_nearest_double_is_returned(ours, theirs):
     points = spread()
-    assert points.size > interval._FEW
+    assert points.size > functions._FEW
     expected = [nearest(theirs, x) for x in points.tolist()]
     assert ours(points).tolist() == expected
 
@@ -64,12 +64,12 @@ def test_a_number_alone_gets_the_same_double(x):
 @pytest.mark.parametrize("less_one", [False, True])
 def test_the_pairs_are_good_to_less_than_is_charged(less_one):
     points = spread()
-    points = points[(points >= interval._LEAST) & (points <= interval._MOST) & (np.abs(points) > 1e-140)]
-    high, low = interval._pair(points, less_one)
+    points = points[(points >= functions._LEAST) & (points <= functions._MOST) & (np.abs(points) > 1e-140)]
+    high, low = functions._pair(points, less_one)
     with mpmath.workdps(300):
         for x, one, two in zip(points.tolist(), high.tolist(), low.tolist(), strict=True):
             exact = (mpmath.expm1 if less_one else mpmath.exp)(mpmath.mpf(x))
-            assert abs(mpmath.mpf(one) + mpmath.mpf(two) - exact) <= abs(exact) * interval._DOUBT / 16
+            assert abs(mpmath.mpf(one) + mpmath.mpf(two) - exact) <= abs(exact) * functions._DOUBT / 16
 
 
 @given(st.floats(5e-324, 1.7e308))
@@ -91,7 +91,7 @@ def test_ends_of_the_range():
 
 
 def test_more_numbers_than_fit_into_a_chunk():
-    x = np.linspace(0.0, 5.0, 3 * interval._CHUNK + 7)
+    x = np.linspace(0.0, 5.0, 3 * functions._CHUNK + 7)
     whole = expm1_rounded(x)
     assert np.array_equal(whole, np.concatenate([expm1_rounded(x[:11]), expm1_rounded(x[11:])]))
     assert (np.diff(whole) > 0.0).all()

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import scipy.special
 
-from shuffledp.numerics import floats
+from shuffledp.numerics import functions
 
-NAMES = sorted(name for name in vars(floats) if callable(getattr(scipy.special, name, None)))
+NAMES = sorted(name for name in vars(functions) if callable(getattr(scipy.special, name, None)))
 ARGUMENTS = {
     **{key: [(0.3,), (np.array([0.1, 2.5]),)] for key in ("erfcx", "gammaln", "lambertw", "log_ndtr", "ndtr")},
     **{key: [(0.3,), (np.array([0.1, 0.9]),)] for key in ("ndtri", "ndtri_exp")},
@@ -23,7 +23,7 @@ ARGUMENTS = {
 @pytest.mark.parametrize("name", NAMES)
 def test_each_is_scipys(name):
     for arguments in ARGUMENTS[name]:
-        assert np.array_equal(getattr(floats, name)(*arguments), getattr(scipy.special, name)(*arguments), True)
+        assert np.array_equal(getattr(functions, name)(*arguments), getattr(scipy.special, name)(*arguments), True)
 
 
 def test_every_name_is_tried():
@@ -34,7 +34,7 @@ CODE = "import sys, shuffledp.collection.client{0}\nprint('scipy' in sys.modules
 
 
 @pytest.mark.parametrize(
-    ("also", "loaded"), [("", "False"), ("\nfrom shuffledp.numerics.floats import ndtr\nndtr(1.0)", "True")]
+    ("also", "loaded"), [("", "False"), ("\nfrom shuffledp.numerics.functions import ndtr\nndtr(1.0)", "True")]
 )
 def test_scipy_is_loaded_by_the_first_call(also, loaded):
     """What a participant's client imports calls none of them."""

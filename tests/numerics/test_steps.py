@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shuffledp.numerics.steps import StepSum
+from shuffledp.numerics.tails import StepSum
 
 GROUPS = [
     [(0.25, 0.25, 0.5, 30)],

@@ -7,7 +7,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.errors import InvalidInput
-from shuffledp.questions.answered import AnsweredEstimate, MeanOfAnswered
+from shuffledp.questions.mean import AnsweredEstimate, MeanOfAnswered
 from shuffledp.questions.question import Task
 from shuffledp.questions.tally import tally_for
 from shuffledp.records.columns import NO_ANSWER

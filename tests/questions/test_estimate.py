@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.questions.estimate import CountEstimate, CountLaw, Estimate
 from shuffledp.questions.frequency import FREQUENCY_MECHANISMS, frequency, frequency_oracle

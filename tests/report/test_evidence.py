@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import shuffledp as sdp
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.floats import Interval
 from shuffledp.report.page import bounds_picture
 from shuffledp.report.terminal import print_guarantee
 from shuffledp.report.to_json import guarantee_to_json

@@ -10,8 +10,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.questions.question import Question
-from shuffledp.questions.view import Picture, Shape
+from shuffledp.questions.question import Picture, Question, Shape
 from shuffledp.report import answer
 from shuffledp.report.answer import cells, title_of, view_of
 from shuffledp.report.page import estimate_parts
@@ -43,7 +42,7 @@ def test_no_renderer_names_a_question(name):
     assert not words & {question.name for question in (*QUESTIONS, sdp.VectorMean(2, 1.0))}
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert not {module for module in imported if module and module.startswith("shuffledp.questions")} - {
-        "shuffledp.questions.view"
+        "shuffledp.questions.question"
     }
 
 

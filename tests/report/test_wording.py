@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shuffledp as sdp
-from shuffledp.numerics.interval import Interval
-from shuffledp.questions.view import Entry
+from shuffledp.numerics.floats import Interval
+from shuffledp.questions.question import Entry
 from shuffledp.releases.wrappers import estimate_frequency
 from shuffledp.report.answer import interval_words, notes, tells_nothing
 from shuffledp.report.to_json import FORMAT, dumps

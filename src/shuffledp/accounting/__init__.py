@@ -31,7 +31,7 @@ from shuffledp.accounting.theorems.floor.normal import NormalFloor
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.accounting.theorems.ordered import OrderedProfile
 from shuffledp.accounting.theorems.sum import GaussianSumProfile
-from shuffledp.checks import check_delta
+from shuffledp.errors import check_delta
 
 if TYPE_CHECKING:
     from shuffledp.accounting.calibrate import (

@@ -16,7 +16,7 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile, remembered_by_
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import Uniform
 from shuffledp.errors import NotConverged, OutOfRegime
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.floats import Enclosure, FloatArray, Interval
 from shuffledp.randomizers.base import MadeFromMemo
 from shuffledp.setting import Kind, Setting
 

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from shuffledp.accounting.bound import MANY_LEVELS, levels_to_check, weigh
 from shuffledp.accounting.certify import certified_uppers, weigh_levels
 from shuffledp.budgets import Budgets
-from shuffledp.checks import MAX_EPSILON0, check_delta
 from shuffledp.dummies import Dummies
-from shuffledp.errors import InvalidInput, Told, shown
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, Told, check_delta, shown
 from shuffledp.numerics.floats import few_digits_up, next_above
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import Seen, Setting

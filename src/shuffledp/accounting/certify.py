@@ -36,10 +36,8 @@ from shuffledp.accounting.theorems.reports_exact import ReportsWitness
 from shuffledp.accounting.theorems.sum import SumBound, SumWitness
 from shuffledp.accounting.theorems.window.bound import WindowWitness
 from shuffledp.budgets import Budgets
-from shuffledp.checks import check_delta, whole_number
-from shuffledp.errors import InconsistentBounds, OutOfRegime
-from shuffledp.numerics.floats import TINY, few_digits_up
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.errors import InconsistentBounds, OutOfRegime, check_delta, whole_number
+from shuffledp.numerics.floats import TINY, Enclosure, FloatArray, Interval, few_digits_up
 from shuffledp.progress import Progress
 from shuffledp.randomizers.base import MadeFromMemo
 from shuffledp.setting import Evidence, Guarantee, Kind, LevelGuarantee, Setting

@@ -25,7 +25,6 @@ from shuffledp.accounting.theorems.floor.bound import (
     floor_profile,
 )
 from shuffledp.ball import BallDummies
-from shuffledp.checks import MAX_EPSILON0, check_delta, choice, whole_number
 from shuffledp.dummies import (
     LARGEST_CENTRE,
     MOST_BITS,
@@ -40,9 +39,8 @@ from shuffledp.dummies import (
     column_of,
     is_one_bit,
 )
-from shuffledp.errors import InvalidInput, OutOfRegime, attempt, shown
-from shuffledp.numerics.floats import TINY
-from shuffledp.numerics.interval import Interval
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, OutOfRegime, attempt, check_delta, choice, shown, whole_number
+from shuffledp.numerics.floats import TINY, Interval
 from shuffledp.randomizers.base import HiddenByFakes
 
 MOST = 100_000

@@ -15,22 +15,21 @@ import numpy as np
 
 from shuffledp.accounting.profiles.domination import check_outside
 from shuffledp.accounting.profiles.profile import gaussian_epsilon
-from shuffledp.checks import check_delta
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, check_delta, shown
 from shuffledp.numerics.floats import (
     SMALLEST,
     Lower,
     Upper,
     fraction_down,
     fraction_up,
-    log_ndtr,
     root_down,
     root_up,
     round_down,
     round_up,
     roundoff,
 )
-from shuffledp.numerics.gaussian_tail import largest_shift, normal_divergence
+from shuffledp.numerics.functions import log_ndtr
+from shuffledp.numerics.tails import largest_shift, normal_divergence
 from shuffledp.setting import Guarantee
 
 _LARGEST_MU = 1000.0

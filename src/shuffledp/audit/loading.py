@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.audit.scores import Printed, Reading, Reports, read_reports
 from shuffledp.errors import InvalidInput, named, shown
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.base import FrequencyOracle
 

@@ -18,8 +18,8 @@ from shuffledp.audit.result import AuditResult, best_cut
 from shuffledp.audit.scores import Reading, Reports, Score, fit_scores, join, reading_score, show
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import TINY, ndtr
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import TINY, FloatArray
+from shuffledp.numerics.functions import ndtr
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.randomizers.base import AnyLaw, FrequencyOracle, LocalRandomizer, NoiseLaw, RandomizerLaw
 from shuffledp.setting import Seen, Setting

@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 from shuffledp.audit.loading import Subject, Subjectable, subject
 from shuffledp.audit.result import AuditResult, Cut, Hits, best_cut
 from shuffledp.audit.scores import Reading, Reports, Score, fit_scores, join, reading_score, show
-from shuffledp.checks import whole_number
-from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import JUST_BELOW
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.errors import InvalidInput, shown, whole_number
+from shuffledp.numerics.floats import JUST_BELOW, FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
 
 # Attacks on users together: reports that share their noise, in one call or from call to call.

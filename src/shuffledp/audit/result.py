@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import Told
-from shuffledp.numerics.floats import betainccinv, betaincinv, roundoff
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray, roundoff
+from shuffledp.numerics.functions import betainccinv, betaincinv
 
 # How far counted hits bind an epsilon from below: Clopper-Pearson limits, and the choice of an event.
 #

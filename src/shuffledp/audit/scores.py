@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from shuffledp.audit.result import Cut
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.floats import TINY
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import TINY, FloatArray
 
 # Reports of any kind made comparable: a key that tells equal reports, and columns of numbers where there are any.
 

@@ -311,7 +311,7 @@ def amplify(**typed: Any) -> None:
 
     shuffledp amplify --level 0.5:9000 --level 2:1000 --seen reports --randomizer rr --delta 1e-6
     """
-    from shuffledp.cli.amplify import Outputs, run_amplify
+    from shuffledp.cli.calibrate import Outputs, run_amplify
 
     bounds = o.parse_bounds(typed["bounds"])
     people, question = _asked(typed)
@@ -327,8 +327,7 @@ def calibrate(**typed: Any) -> None:
 
     shuffledp calibrate --target-epsilon 1 --n 10000 --delta 1e-6
     """
-    from shuffledp.cli.amplify import Outputs
-    from shuffledp.cli.calibrate import run_calibrate
+    from shuffledp.cli.calibrate import Outputs, run_calibrate
 
     if typed["find"] == "dummies":
         _find_dummies(typed)

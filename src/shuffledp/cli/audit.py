@@ -12,9 +12,8 @@ import typer
 from shuffledp import randomizers
 from shuffledp.audit import AuditResult, audit_pipeline, audit_randomizer
 from shuffledp.audit.loading import COMMAND
-from shuffledp.checks import cut_at_commas
 from shuffledp.cli.population import FAMILIES, Population, parse_randomizer, parse_seen
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, cut_at_commas, shown
 from shuffledp.numerics.randomness import choose_random
 from shuffledp.report.terminal import print_audit
 from shuffledp.report.to_json import audit_to_json, dumps

@@ -17,14 +17,12 @@ from rich.table import Table
 from rich.text import Text
 
 from shuffledp import __version__
-from shuffledp.checks import check_delta
 from shuffledp.cli.ledger import LONGEST_RESULT, UNREADABLE, check_format, read_guarantee, setting_of
-from shuffledp.errors import InvalidInput, path_shown, printable, shown
+from shuffledp.errors import InvalidInput, check_delta, path_shown, printable, shown
 from shuffledp.questions.estimate import CountEstimate, Estimate
 from shuffledp.questions.mean import LongTailedEstimate
-from shuffledp.questions.question import SHUFFLED, Task, question_type
+from shuffledp.questions.question import CONFIDENCE, SHUFFLED, Entry, Shape, Task, question_type
 from shuffledp.questions.tally import tally_for
-from shuffledp.questions.view import CONFIDENCE, Entry, Shape
 from shuffledp.releases.difference import Difference, Side, check_question, subtract
 from shuffledp.report import wording
 from shuffledp.report.answer import by_inequality, taken_as_people

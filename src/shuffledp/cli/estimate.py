@@ -13,8 +13,7 @@ from rich.markup import escape
 
 from shuffledp import __version__
 from shuffledp.accounting import certify, drawn_profile
-from shuffledp.checks import MAX_EPSILON0, choice, cut_at_commas
-from shuffledp.errors import InvalidInput, path_shown, shown
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, choice, cut_at_commas, path_shown, shown
 from shuffledp.numerics.randomness import choose_random
 from shuffledp.progress import Progress
 from shuffledp.questions.question import Question, question_type, read_groups

@@ -15,9 +15,8 @@ from rich.table import Table
 from shuffledp import __version__
 from shuffledp.accounting import certify, largest_pure
 from shuffledp.budgets import Budgets
-from shuffledp.checks import check_delta
 from shuffledp.cli.population import parse_randomizer
-from shuffledp.errors import InvalidInput, ShuffleDPError, path_shown, printable, shown
+from shuffledp.errors import InvalidInput, ShuffleDPError, check_delta, path_shown, printable, shown
 from shuffledp.ledger import TAKEN_AS_PEOPLE, Entry, Ledger, Limit, Spending, Total, composed_epsilon
 from shuffledp.report import wording
 from shuffledp.report.answer import taken_as_people

@@ -10,8 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shuffledp.checks import whole_number
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, shown, whole_number
 from shuffledp.shell import options as o
 from shuffledp.shell.options import reads_table
 

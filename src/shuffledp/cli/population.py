@@ -10,9 +10,8 @@ from typing import Any, Literal, TypedDict
 
 from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
-from shuffledp.checks import check_delta, choice
 from shuffledp.dummies import DiscreteLaplace, Dummies, NormalDummies, Uniform, check_family, column_of
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, check_delta, choice, shown
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import SEEN, SEEN_MEANING, Seen, Setting
 from shuffledp.shell.output import working

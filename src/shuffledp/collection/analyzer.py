@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting import StoredProfile, bounds
 from shuffledp.budgets import Budgets
-from shuffledp.collection.batch import Batch
+from shuffledp.collection.batch import AnalyzerKey, Batch
 from shuffledp.collection.dictionary import WordsEstimate
 from shuffledp.collection.estimates import (
     JUNK,
@@ -23,7 +23,6 @@ from shuffledp.collection.estimates import (
     slopes_of,
     width_of,
 )
-from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.kinds import More, more_of
 from shuffledp.collection.laws import covers, published
 from shuffledp.collection.opening import open_column
@@ -31,7 +30,7 @@ from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of, law
 from shuffledp.collection.weights import WeightedTable, fit_margins, weigh
 from shuffledp.errors import InvalidInput
 from shuffledp.ledger import EVERYBODY, TAKEN_AS_PEOPLE, Draft, Ledger, LevelSpending, Spending
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.floats import Interval
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.mean import Mean
 from shuffledp.randomizers.wire import unpack_each

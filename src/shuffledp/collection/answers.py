@@ -10,8 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from shuffledp import __version__
-from shuffledp.checks import choice
-from shuffledp.collection.batch import Verdict, read_batch
+from shuffledp.collection.batch import LONGEST_KEY, AnalyzerKey, Verdict, read_batch
 from shuffledp.collection.client import (
     Device,
     DeviceState,
@@ -25,11 +24,10 @@ from shuffledp.collection.client import (
 )
 from shuffledp.collection.estimates import JUNK, shift_of_levels
 from shuffledp.collection.fields import write_time
-from shuffledp.collection.keys import LONGEST_KEY, AnalyzerKey
 from shuffledp.collection.promise import LANGUAGES, crowd_tells, in_language, quoted, what_is_promised
 from shuffledp.collection.release import LONGEST_SIGNED
 from shuffledp.collection.task import LONGEST_POSTED, Draft, PostedTask
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, choice
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, distance, probability, up
@@ -314,7 +312,7 @@ def _print_spent(task: PostedTask, device: Device) -> None:
 
 def _print_opened(opened: Opened) -> None:
     from shuffledp.collection.kinds_view import TOGETHER, covers_line, more_lines, weighted_lines
-    from shuffledp.questions.view import CONFIDENCE
+    from shuffledp.questions.question import CONFIDENCE
     from shuffledp.report.answer import cells, view_of
 
     draft, manifest, shown = opened.batch.task.draft, opened.batch.manifest, console()

@@ -10,11 +10,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal, get_args
 
-from shuffledp.checks import whole_number
 from shuffledp.collection.draw import WHOLE, Family, family_named, most_implied
 from shuffledp.collection.fields import FILLERS, Fields, Text, visible
 from shuffledp.dummies import LARGEST_CENTRE, MOST_ANSWERS
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, shown, whole_number
 from shuffledp.randomizers.categorical import MOST_CELLS
 
 MOST_CHOICES = 1000

@@ -31,7 +31,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from shuffledp.checks import whole_number
 from shuffledp.collection.asked import MOST_COLUMNS, Question
 from shuffledp.collection.batch import Verdict, seal_inner, seal_outer
 from shuffledp.collection.codes import read_code
@@ -40,7 +39,7 @@ from shuffledp.collection.fields import Fields, Text, from_base64, read_json, to
 from shuffledp.collection.promise import check_floor, spent_by_answering
 from shuffledp.collection.sealing import Sealer
 from shuffledp.collection.task import CODE, LONGEST_DRAFT, Notice, PostedTask, task_digest
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, shown, whole_number
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.whole_files import hold
 

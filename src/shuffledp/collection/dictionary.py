@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from shuffledp.collection.asked import WORD_CELLS, Question, cells_of_word
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.questions.estimate import CountEstimate, CountLaw, Estimate, chance_of_a_miss
 
 CONFIDENCE = 0.95

@@ -19,8 +19,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from shuffledp.checks import whole_number
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, shown, whole_number
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.categorical import HadamardResponse, RandomizedResponse
 from shuffledp.randomizers.numeric import OneBit

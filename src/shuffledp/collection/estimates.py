@@ -25,8 +25,8 @@ from shuffledp.collection.laws import cell_law_of, cell_variance_of, cells_of, o
 from shuffledp.collection.task import Draft
 from shuffledp.dummies import StatedCells
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.floats import TINY, ndtr, ndtri
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import TINY, FloatArray
+from shuffledp.numerics.functions import ndtr, ndtri
 from shuffledp.questions.estimate import Added, CountEstimate, CountLaw, Estimate, around, chance_of_a_miss
 from shuffledp.questions.frequency import frequency
 from shuffledp.questions.mean import mean

@@ -27,9 +27,8 @@ from rich.table import Table
 from shuffledp import __version__
 from shuffledp.collection.analyzer import Opened, check_openable, enter_batches, open_batch
 from shuffledp.collection.asked import Question
-from shuffledp.collection.batch import Batch, read_batch
+from shuffledp.collection.batch import LONGEST_KEY, AnalyzerKey, Batch, read_batch
 from shuffledp.collection.groups import MANIFEST, Group, Groups, SurveyGroup
-from shuffledp.collection.keys import LONGEST_KEY, AnalyzerKey
 from shuffledp.collection.planner import prices
 from shuffledp.collection.promise import check_floor, what_is_promised
 from shuffledp.collection.release import write_release
@@ -38,9 +37,9 @@ from shuffledp.collection.sealing import new_identity, new_private
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.questions.estimate import Estimate
-from shuffledp.questions.view import CONFIDENCE
+from shuffledp.questions.question import CONFIDENCE
 from shuffledp.report import wording
 from shuffledp.report.page import page_template
 from shuffledp.report.to_json import dumps

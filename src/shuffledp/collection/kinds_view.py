@@ -11,7 +11,7 @@ from shuffledp.collection.dictionary import FoundWords, words_to_json
 from shuffledp.collection.kinds import ERROR_RATE, More
 from shuffledp.collection.weights import WeightedTable
 from shuffledp.questions.estimate import Estimate
-from shuffledp.questions.view import CONFIDENCE, Entry
+from shuffledp.questions.question import CONFIDENCE, Entry
 from shuffledp.report.answer import interval_words
 from shuffledp.report.wording import count, counted, points, share, with_error
 

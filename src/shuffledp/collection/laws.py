@@ -39,7 +39,8 @@ from shuffledp.collection.sealing import Sealer
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.dummies import LARGEST_CENTRE, NormalDummies, StatedCells, normal_side
 from shuffledp.errors import InvalidInput, Refused, attempt
-from shuffledp.numerics.floats import UNBOUNDED, Upper, few_digits_up, ndtr
+from shuffledp.numerics.floats import UNBOUNDED, Upper, few_digits_up
+from shuffledp.numerics.functions import ndtr
 from shuffledp.numerics.randomness import Randomness, keyed_random
 
 # By how much a number that one machine states may differ from the one that another machine certifies anew.

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from shuffledp.checks import whole_number
 from shuffledp.collection.asked import LARGEST_EPSILON0, Dummies, either_cell
 from shuffledp.collection.dictionary import seen_from
 from shuffledp.collection.draw import WHOLE, Family
@@ -47,7 +46,7 @@ from shuffledp.collection.laws import (
 )
 from shuffledp.collection.promise import ONE_SHUFFLER, dummies_if_any
 from shuffledp.collection.task import Draft
-from shuffledp.errors import InvalidInput, Refused
+from shuffledp.errors import InvalidInput, Refused, whole_number
 from shuffledp.numerics.floats import few_digits_up
 
 MISS = 0.05

@@ -19,6 +19,7 @@ from rich.markup import escape as plain
 from rich.table import Table
 
 from shuffledp.collection.asked import WORD_CELLS
+from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.codes import code_hash, draw_codes, link_of, links_csv, qr_terminal
 from shuffledp.collection.dictionary import seen_line
 from shuffledp.collection.estimates import FALSE_LEVELS, JUNK, shift_of_future_junk, slopes_of, width_of
@@ -32,7 +33,6 @@ from shuffledp.collection.group_commands import (
     write_drafts,
 )
 from shuffledp.collection.groups import Groups, SurveyGroup
-from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.laws import number_of_dummies, seconds_to_seal
 from shuffledp.collection.lettering import LONGEST_TEMPLATE, NAMES, Kind, letters_html, links_of_csv, template_of
 from shuffledp.collection.planner import (

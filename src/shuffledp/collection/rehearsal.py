@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.client import Client
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.codes import code_hash, draw_codes, link_of
 from shuffledp.collection.fields import to_base64, write_time
 from shuffledp.collection.ingest import hold, open_reports
-from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.sealing import Opener, new_identity, new_private
 from shuffledp.collection.store import Store
@@ -223,7 +223,7 @@ def _print(opened: Opened, truths: dict[int, list[float]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from shuffledp.questions.view import CONFIDENCE
+    from shuffledp.questions.question import CONFIDENCE
     from shuffledp.report.answer import interval_words, view_of
     from shuffledp.report.wording import counted, share, with_error
 

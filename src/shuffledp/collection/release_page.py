@@ -36,7 +36,7 @@ from shuffledp.collection.survey_page import LANGUAGES
 from shuffledp.collection.task import Draft
 from shuffledp.collection.verify import cannot_be_checked
 from shuffledp.collection.weights import WeightedTable
-from shuffledp.questions.view import CONFIDENCE
+from shuffledp.questions.question import CONFIDENCE
 from shuffledp.releases.release import Release
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer

@@ -19,17 +19,12 @@ from shuffledp.collection.asked import (
     check_order,
     read_order,
 )
+from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.estimates import scaled_counts
 from shuffledp.collection.fields import Fields, to_base64
 from shuffledp.collection.groups import SurveyGroup, groups_of_survey, title_of_group
-from shuffledp.collection.keys import AnalyzerKey
-from shuffledp.collection.laws import stated_crowd, written_law
-from shuffledp.collection.planner import MANY, Offer, Planned, Request, offer_of, plan_collection
-from shuffledp.collection.promise import ONE_SHUFFLER, crowd_of, reports_of
-from shuffledp.collection.sealing import new_identity, new_private
-from shuffledp.collection.task import Draft
-from shuffledp.collection.words import (
+from shuffledp.collection.kinds import (
     ANOTHER_WORD,
     columns_of,
     dictionary_of,
@@ -39,6 +34,11 @@ from shuffledp.collection.words import (
     scale_for,
     words_of_survey,
 )
+from shuffledp.collection.laws import stated_crowd, written_law
+from shuffledp.collection.planner import MANY, Offer, Planned, Request, offer_of, plan_collection
+from shuffledp.collection.promise import ONE_SHUFFLER, crowd_of, reports_of
+from shuffledp.collection.sealing import new_identity, new_private
+from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.randomizers.categorical import MOST_CELLS
 

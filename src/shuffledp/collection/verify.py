@@ -22,8 +22,7 @@ from shuffledp.collection.release import SignedRelease
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.collection.weights import places_of
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import few_digits_up
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray, few_digits_up
 from shuffledp.releases.margins import raked
 
 NEAR = 1e-6

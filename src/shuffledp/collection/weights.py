@@ -20,7 +20,7 @@ from shuffledp.collection.estimates import Spread, SpreadEstimate, joined, slope
 from shuffledp.collection.kinds import Cells
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.questions.estimate import CountEstimate, Estimate
 from shuffledp.questions.frequency import project_to_simplex
 from shuffledp.releases.margins import Margins, covariance_of_shares, raked

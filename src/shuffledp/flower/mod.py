@@ -12,11 +12,10 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
 from numpy.typing import NDArray
 
-from shuffledp.checks import check_delta, choice, number
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, check_delta, choice, number, shown
 from shuffledp.flower.terms import Terms
 from shuffledp.learning.inputs import whole_number
-from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.floats import FloatArray, Interval
 from shuffledp.numerics.randomness import Randomness, secure_random
 
 # Flower's named arrays as one vector of doubles, and back.

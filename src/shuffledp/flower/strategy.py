@@ -19,15 +19,14 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 from numpy.typing import NDArray
 
-from shuffledp.checks import check_delta, number
-from shuffledp.errors import InvalidInput, NotConverged
+from shuffledp.errors import InvalidInput, NotConverged, check_delta, number
 from shuffledp.flower.mod import MARK_KEY, TERMS_KEY, Layout, bit_of
 from shuffledp.flower.terms import FederatedReport, Terms, enter_federated, fewest_of, level_reports
 from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.inputs import whole_number
 from shuffledp.learning.rounds import SendPlan, sum_of_bits
 from shuffledp.ledger import EVERYBODY, Ledger
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.releases.run import Entering
 

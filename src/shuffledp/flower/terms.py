@@ -17,15 +17,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.checks import MAX_EPSILON0, choice, number
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, choice, number, shown
 from shuffledp.learning.accounting import Tier, TrainingAccountant, TrainingGuarantee
 from shuffledp.learning.inputs import whole_number
 from shuffledp.learning.keeping import Priced, admit, spending_by_level
 from shuffledp.learning.messages import Clipping, Mechanism, mechanism_of, shrink
 from shuffledp.learning.rounds import SendPlan, plan_messages, plan_sketches, randomized_bits, signs
 from shuffledp.ledger import Draft, Spending
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.releases.run import Entering
 from shuffledp.setting import Seen

@@ -25,11 +25,9 @@ from shuffledp.accounting import (
     weigh,
 )
 from shuffledp.budgets import Budgets
-from shuffledp.checks import MAX_EPSILON0, check_delta
-from shuffledp.errors import InvalidInput, OutOfRegime, Told
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, OutOfRegime, Told, check_delta
 from shuffledp.learning.messages import UNIT_MEANING, Unit
-from shuffledp.numerics.floats import round_down, round_up
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.floats import Interval, round_down, round_up
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.setting import Evidence, Kind, LevelGuarantee, Seen, Setting
 

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.learning.network import Network
-from shuffledp.numerics.floats import TINY, roundoff
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import TINY, FloatArray, roundoff
 
 _CHUNK = 1024
 

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.checks import choice
-from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
+from shuffledp.errors import VALUE, BadEntry, InvalidInput, choice, shown
 from shuffledp.learning import assign_clients, read_digits, sample_folder
 from shuffledp.learning.features import PICTURE_MAPS as PICTURES
 from shuffledp.learning.features import Map, Scaled, picture_features
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.records.sources import person_words, refuse_public
 from shuffledp.tables import Table, TableOptions, canonical, canonical_texts, read_columns

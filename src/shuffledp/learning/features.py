@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
-from shuffledp.checks import choice, whole_number
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, choice, shown, whole_number
 from shuffledp.learning.inputs import checked_features
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 
 # Features of pictures that are made from no data, so that they cost no privacy.
 

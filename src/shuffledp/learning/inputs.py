@@ -17,9 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.checks import whole_number
-from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown, whole_number
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.tables.options import twice
 

@@ -31,7 +31,7 @@ from shuffledp.learning.accounting import Tier, TrainingAccountant
 from shuffledp.learning.rounds import Clientele, Server
 from shuffledp.learning.settings import Settings
 from shuffledp.ledger import MOST_LEVELS, Draft, Ledger, LevelSpending, Spending, Turn
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.releases.run import Entering
 from shuffledp.whole_files import can_lock, hold, sync_folder
 

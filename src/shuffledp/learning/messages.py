@@ -9,12 +9,10 @@ from typing import Literal, NoReturn, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.checks import choice
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, choice, shown
 from shuffledp.learning.network import Network
 from shuffledp.numerics.discrete_noise import SMALLEST_WIDE, discrete_gaussian, discrete_laplace, wide_gaussian
-from shuffledp.numerics.floats import inflated, round_down, round_up, roundoff
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray, inflated, round_down, round_up, roundoff
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.noise import Gaussian, Laplace
 

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.errors import InvalidInput, path_shown
 from shuffledp.learning.features import Map, features_of
 from shuffledp.learning.inputs import checked_features
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness
 
 LARGEST = 1e60

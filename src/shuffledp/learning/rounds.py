@@ -19,8 +19,7 @@ from shuffledp.learning.accounting import Tier
 from shuffledp.learning.inputs import Clients
 from shuffledp.learning.messages import Clipping, Mechanism, shrink
 from shuffledp.learning.network import LARGEST, Network
-from shuffledp.numerics.floats import round_up
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray, round_up
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.randomizers.vector import seeded_words

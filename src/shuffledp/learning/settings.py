@@ -17,15 +17,13 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.checks import MAX_EPSILON0, check_delta, choice, number, whole_number
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, check_delta, choice, number, whole_number
 from shuffledp.learning.accounting import TrainingAccountant
 from shuffledp.learning.features import Features, Projection, public_projection
 from shuffledp.learning.inputs import Clients, checked_features, per_client
 from shuffledp.learning.messages import CLIPPED, UNITS, Clipping, Unit, mechanism_of
 from shuffledp.learning.rounds import SendPlan, Weighting, plan_messages, plan_sketches
-from shuffledp.numerics.floats import LARGEST_BELOW_ONE
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import LARGEST_BELOW_ONE, FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.setting import SEEN, Seen
 

@@ -48,8 +48,7 @@ from shuffledp.learning.settings import (
     public_components,
 )
 from shuffledp.ledger import EVERYBODY, Ledger
-from shuffledp.numerics.floats import TINY
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import TINY, FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.params import Parameters
 from shuffledp.releases.run import Entering

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.accounting import StoredProfile, allowed_mu, compose
-from shuffledp.checks import check_delta
-from shuffledp.errors import InvalidInput, named, path_shown, shown
+from shuffledp.errors import InvalidInput, check_delta, named, path_shown, shown
 from shuffledp.ledger.entry import COLUMNS, Draft, Entry, Use, check_name
 from shuffledp.ledger.store import VERSION, Turn, connect, damage_told, unchained, version, writing
 from shuffledp.numerics.floats import deflated, few_digits_up, inflated

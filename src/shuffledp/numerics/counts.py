@@ -11,15 +11,15 @@ import numpy as np
 
 from shuffledp.numerics.floats import (
     EPS,
-    entropy_gap,
-    log1p_minus,
+    Enclosure,
+    FloatArray,
+    Interval,
     round_down,
     round_up,
-    stirling_error,
     subtract_product,
     two_product,
 )
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.functions import entropy_gap, log1p_minus, stirling_error
 from shuffledp.numerics.sums import ComplexArray, IndependentSum, bromwich_line, weighted
 
 # ------------------------------------------------------------------ binomial

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 
 # ------------------------------------------------------------------ lazy uniform

@@ -22,8 +22,8 @@ from functools import cached_property
 
 import numpy as np
 
-from shuffledp.numerics.floats import EPS, log1p_minus_small
-from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.floats import EPS, FloatArray, Interval
+from shuffledp.numerics.functions import log1p_minus_small
 from shuffledp.numerics.sums import ComplexArray, bromwich_line, weighted, weighted_complex
 
 MAX_GROUPS = 256

@@ -8,8 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shuffledp.numerics.floats import EPS
-from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.floats import EPS, FloatArray, Interval
 from shuffledp.numerics.sums import ComplexArray, characteristic
 
 # ------------------------------------------------------------------ loss laws

@@ -15,8 +15,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.checks import whole_number
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, whole_number
 
 Words = NDArray[np.uint64]
 

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import NotConverged
-from shuffledp.numerics.floats import EPS, expm1_minus, log1p_minus_small
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.floats import EPS, Enclosure, FloatArray, Interval
+from shuffledp.numerics.functions import expm1_minus, log1p_minus_small
 
 # Moment generating functions of laws of many atoms on many points of one line, by matrix products.
 #

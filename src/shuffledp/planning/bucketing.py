@@ -21,9 +21,8 @@ from typing import Literal
 import numpy as np
 
 from shuffledp.budgets import Budgets
-from shuffledp.checks import MAX_EPSILON0, check_delta, choice, whole_number
-from shuffledp.errors import InvalidInput, NotConverged, shown
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, NotConverged, check_delta, choice, shown, whole_number
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.planning import target as caps
 from shuffledp.planning.question import (
     NO_GUESS,

@@ -12,9 +12,18 @@ import numpy as np
 
 from shuffledp.accounting import calibrate_batch, certify
 from shuffledp.budgets import Budgets
-from shuffledp.checks import MAX_EPSILON0, check_delta, choice
 from shuffledp.dummies import Dummies
-from shuffledp.errors import InvalidInput, NotConverged, Refused, Told, attempt, shown
+from shuffledp.errors import (
+    MAX_EPSILON0,
+    InvalidInput,
+    NotConverged,
+    Refused,
+    Told,
+    attempt,
+    check_delta,
+    choice,
+    shown,
+)
 from shuffledp.planning.bucketing import Goal, bucket_budgets, check_bytes, check_rounding, who_stays
 from shuffledp.planning.question import (
     NO_GUESS,

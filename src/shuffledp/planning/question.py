@@ -27,11 +27,9 @@ from numpy.typing import NDArray
 
 from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
-from shuffledp.checks import choice
 from shuffledp.dummies import WHOLE, Dummies, NormalDummies, Uniform, check_dummies
-from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import JUST_BELOW
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.errors import InvalidInput, choice, shown
+from shuffledp.numerics.floats import JUST_BELOW, FloatArray
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.mean import Mean
 from shuffledp.questions.question import Weights

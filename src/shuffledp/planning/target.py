@@ -20,11 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting import LARGEST_N, MANY_LEVELS, Target, certify
 from shuffledp.budgets import Budgets
-from shuffledp.checks import MAX_EPSILON0
 from shuffledp.dummies import Dummies
-from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import JUST_BELOW, TINY
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, shown
+from shuffledp.numerics.floats import JUST_BELOW, TINY, FloatArray
 from shuffledp.planning.question import (
     MOST_HIDING,
     Candidates,

@@ -22,15 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
-from shuffledp.checks import cut_at_commas
-from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import bdtr, ndtri
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.errors import InvalidInput, cut_at_commas, shown
+from shuffledp.numerics.floats import FloatArray
+from shuffledp.numerics.functions import bdtr, ndtri
 from shuffledp.numerics.randomness import Randomness, simulation_random
 from shuffledp.questions.estimate import NOTHING, Added, CountEstimate, CountLaw, Estimate, chance_of_a_miss
 from shuffledp.questions.frequency import MAY_LEAVE, frequency_oracle, project_to_simplex
-from shuffledp.questions.question import Question, Task
-from shuffledp.questions.view import CONFIDENCE, Numbers, Picture, Shape, View
+from shuffledp.questions.question import CONFIDENCE, Numbers, Picture, Question, Shape, Task, View
 from shuffledp.randomizers.categorical import MOST_CELLS
 from shuffledp.records.columns import Recode, category_codes, read_labels
 from shuffledp.setting import Seen

@@ -65,8 +65,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput
-from shuffledp.numerics.floats import LARGEST_BELOW_ONE, TINY, lambertw, ndtri
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import LARGEST_BELOW_ONE, TINY, FloatArray
+from shuffledp.numerics.functions import lambertw, ndtri
 
 
 @dataclass(frozen=True, eq=False)

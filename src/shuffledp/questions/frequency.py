@@ -12,13 +12,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
-from shuffledp.checks import choice, counted
-from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.errors import InvalidInput, choice, counted, shown
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.questions.estimate import MOST_LEVELS, CountEstimate, Estimate, law_of_reports
-from shuffledp.questions.question import SHUFFLED, SMOOTHING, Question, Weights, effective_number
+from shuffledp.questions.question import (
+    CONFIDENCE,
+    SHUFFLED,
+    SMOOTHING,
+    Numbers,
+    Picture,
+    Question,
+    Shape,
+    View,
+    Weights,
+    effective_number,
+    reach,
+)
 from shuffledp.questions.tally import LevelSums, ShuffledReports, Tally, Whole
-from shuffledp.questions.view import CONFIDENCE, Numbers, Picture, Shape, View, reach
 from shuffledp.randomizers.base import FrequencyOracle, SupportLaw
 from shuffledp.randomizers.categorical import HadamardResponse, RandomizedResponse, UnaryEncoding
 from shuffledp.randomizers.hashing import LocalHashing

@@ -12,16 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
-from shuffledp.checks import choice, numbers_within
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, choice, numbers_within, shown
 from shuffledp.in_words import count, percent, share
-from shuffledp.numerics.floats import betainccinv, betaincinv, ndtri
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
+from shuffledp.numerics.functions import betainccinv, betaincinv, ndtri
 from shuffledp.numerics.randomness import Words
 from shuffledp.questions.estimate import Estimate, chance_of_a_miss
-from shuffledp.questions.question import Question
+from shuffledp.questions.question import CONFIDENCE, Numbers, Picture, Question, Shape, View, reach
 from shuffledp.questions.tally import LevelSums, Tally, Whole
-from shuffledp.questions.view import CONFIDENCE, Numbers, Picture, Shape, View, reach
 from shuffledp.randomizers.base import SupportLaw
 from shuffledp.randomizers.hashing import LARGEST_RANGE, LeveledHashing, best_range
 from shuffledp.randomizers.item_domain import END, Codes, ItemDomain, ListedItems, WordItems

@@ -12,16 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
-from shuffledp.checks import MAX_COUNTED, choice, real_range, whole_number
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import MAX_COUNTED, InvalidInput, choice, real_range, shown, whole_number
 from shuffledp.in_words import count, near
-from shuffledp.numerics.floats import ndtri
-from shuffledp.numerics.interval import FloatArray, even_edges
+from shuffledp.numerics.floats import FloatArray
+from shuffledp.numerics.functions import even_edges, ndtri
 from shuffledp.questions.estimate import Estimate, around, chance_of_a_miss
 from shuffledp.questions.frequency import FREQUENCY_MECHANISMS, MAY_LEAVE, frequency_oracle, project_to_simplex
 from shuffledp.questions.mean import Number
+from shuffledp.questions.question import CONFIDENCE, Curve, Numbers, Picture, Shape, View, in_bins, reach
 from shuffledp.questions.tally import LevelSums, Tally, Whole
-from shuffledp.questions.view import CONFIDENCE, Curve, Numbers, Picture, Shape, View, in_bins, reach
 from shuffledp.randomizers.tree import RangeTree
 from shuffledp.records.columns import Recode
 from shuffledp.setting import Seen
@@ -33,7 +32,7 @@ from shuffledp.setting import Seen
 class Bins:
     """Bins of equal width over a public range; the last bin includes both edges, the others only the lower one.
 
-    Edges are the exact quotients, correctly rounded (`shuffledp.numerics.interval`), so a value that equals an edge is
+    Edges are the exact quotients, correctly rounded (`shuffledp.numerics.floats`), so a value that equals an edge is
     in the bin that begins there. All code that puts values into bins uses this class.
 
     Parameters

@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets, level_indices
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.questions.question import SHUFFLED, Task, Weights
 from shuffledp.randomizers.vector import mix

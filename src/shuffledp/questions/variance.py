@@ -11,15 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
-from shuffledp.checks import choice, report_rows
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, choice, report_rows
 from shuffledp.in_words import near
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.questions.estimate import Estimate, around, chance_of_a_miss
 from shuffledp.questions.mean import POINT, Number
-from shuffledp.questions.question import Weights
+from shuffledp.questions.question import CONFIDENCE, Numbers, Shape, View, Weights
 from shuffledp.questions.tally import LevelSums, ShuffledReports, Tally, Whole
-from shuffledp.questions.view import CONFIDENCE, Numbers, Shape, View
 from shuffledp.randomizers.numeric import TwoMoments
 from shuffledp.randomizers.wire import checked_reports
 from shuffledp.records.columns import Recode

@@ -10,14 +10,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
-from shuffledp.checks import MAX_COUNTED, WIDEST, choice, whole_number
-from shuffledp.checks import population as checked_population
-from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.errors import MAX_COUNTED, WIDEST, InvalidInput, choice, shown, whole_number
+from shuffledp.errors import population as checked_population
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.questions.estimate import Estimate
-from shuffledp.questions.question import SMOOTHING, Question, Weights, effective_number
+from shuffledp.questions.question import (
+    CONFIDENCE,
+    SMOOTHING,
+    Numbers,
+    Question,
+    Shape,
+    View,
+    Weights,
+    effective_number,
+    reach,
+)
 from shuffledp.questions.tally import LevelSums, ShuffledReports, Tally, Whole
-from shuffledp.questions.view import CONFIDENCE, Numbers, Shape, View, reach
 from shuffledp.randomizers.balls import VectorRandomizer, positive_number
 from shuffledp.randomizers.sketch import CoordinateSampling, SignedSketch
 from shuffledp.randomizers.vector import DirectionCodebook

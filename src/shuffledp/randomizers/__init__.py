@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shuffledp.randomizers.categorical import HadamardResponse, RandomizedResponse, UnaryEncoding
     from shuffledp.randomizers.channel import Channel
     from shuffledp.randomizers.hashing import LeveledHashing, LocalHashing
-    from shuffledp.randomizers.memoised import Memoised
+    from shuffledp.randomizers.linked import Memoised
     from shuffledp.randomizers.noise import Gaussian, Laplace
     from shuffledp.randomizers.numeric import Hybrid, OneBit, Piecewise
     from shuffledp.randomizers.sketch import CoordinateSampling, SignedSketch
@@ -31,7 +31,7 @@ _HOMES = {
     "categorical": ("HadamardResponse", "RandomizedResponse", "UnaryEncoding"),
     "channel": ("Channel",),
     "hashing": ("LeveledHashing", "LocalHashing"),
-    "memoised": ("Memoised",),
+    "linked": ("Memoised",),
     "noise": (
         "Gaussian",
         "Laplace",

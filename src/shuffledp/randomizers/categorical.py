@@ -13,17 +13,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.checks import (
+from shuffledp.errors import (
     MAX_SIZE,
+    InvalidInput,
     counted,
     local_budgets,
     matching,
     record_codes,
     report_rows,
+    shown,
     whole_number,
 )
-from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.interval import FloatArray, exp_rounded
+from shuffledp.numerics.floats import FloatArray
+from shuffledp.numerics.functions import exp_rounded
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.base import PairBlanket, PairCounts, ReportSets, SupportLaw, Triples
 from shuffledp.randomizers.mixing import (

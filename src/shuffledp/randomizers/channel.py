@@ -15,10 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shuffledp.checks import local_budgets, local_deltas, one_budget
-from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import LEAST_MASS, Upper, deflated, inflated, round_up
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.errors import InvalidInput, local_budgets, local_deltas, one_budget, shown
+from shuffledp.numerics.floats import LEAST_MASS, FloatArray, Upper, deflated, inflated, round_up
 from shuffledp.randomizers.base import PairBlanket, PairCounts
 from shuffledp.randomizers.mixing import LOSS_ULPS, Chance, SmallestBlanket, extremes, log_ratio
 

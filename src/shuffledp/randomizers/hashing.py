@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.checks import (
+from shuffledp.errors import (
     MAX_SIZE,
+    InvalidInput,
     counted,
     local_budgets,
     matching,
@@ -17,11 +18,11 @@ from shuffledp.checks import (
     population,
     record_codes,
     report_rows,
+    shown,
     whole_number,
 )
-from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import TINY
-from shuffledp.numerics.interval import FloatArray, logs_rounded
+from shuffledp.numerics.floats import TINY, FloatArray
+from shuffledp.numerics.functions import logs_rounded
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.base import PairBlanket, PairCounts, SupportLaw, Triples
 from shuffledp.randomizers.item_domain import Codes, ItemDomain

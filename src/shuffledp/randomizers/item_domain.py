@@ -17,8 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.checks import MAX_COUNTED, whole_number
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import MAX_COUNTED, InvalidInput, shown, whole_number
 from shuffledp.numerics.randomness import Words
 from shuffledp.randomizers.vector import mix
 

@@ -25,9 +25,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.checks import MAX_EPSILON0, one_budget
-from shuffledp.numerics.floats import LEAST_MASS, round_down, round_up
-from shuffledp.numerics.interval import FloatArray, expm1_rounded
+from shuffledp.errors import MAX_EPSILON0, one_budget
+from shuffledp.numerics.floats import LEAST_MASS, FloatArray, round_down, round_up
+from shuffledp.numerics.functions import expm1_rounded
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.base import CellSpread, PairBlanket, PairCounts, SupportLaw, Triples
 

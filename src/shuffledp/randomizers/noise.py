@@ -10,13 +10,22 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.checks import local_budgets, local_deltas, matching, real_range, whole_number
-from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
+from shuffledp.errors import (
+    VALUE,
+    BadEntry,
+    InvalidInput,
+    local_budgets,
+    local_deltas,
+    matching,
+    real_range,
+    shown,
+    whole_number,
+)
 from shuffledp.numerics.discrete_noise import LARGEST_SCALE, Integers, rounded_gaussian, rounded_laplace
-from shuffledp.numerics.floats import ndtr, next_above
-from shuffledp.numerics.gaussian_tail import largest_shift, normal_divergence
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray, next_above
+from shuffledp.numerics.functions import ndtr
 from shuffledp.numerics.randomness import Randomness, Words
+from shuffledp.numerics.tails import largest_shift, normal_divergence
 from shuffledp.randomizers.base import NumberLaw
 from shuffledp.randomizers.wire import PackedBits, pack_integers, possible_integers, unpack_integers
 

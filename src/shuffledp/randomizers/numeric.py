@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.checks import local_budgets, matching, population, real_range, whole_number
-from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.interval import FloatArray, exp_rounded, interpolated, logs_rounded
+from shuffledp.errors import InvalidInput, local_budgets, matching, population, real_range, shown, whole_number
+from shuffledp.numerics.floats import FloatArray
+from shuffledp.numerics.functions import exp_rounded, interpolated, logs_rounded
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.base import NumberLaw, PairBlanket, PairCounts, ReportSets
 from shuffledp.randomizers.categorical import RandomizedResponse

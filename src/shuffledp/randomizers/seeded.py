@@ -24,9 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.checks import local_budgets, matching, one_budget, report_rows
-from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.errors import OutOfRegime, local_budgets, matching, one_budget, report_rows
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.balls import checked_vectors
 from shuffledp.randomizers.base import PairBlanket, PairCounts

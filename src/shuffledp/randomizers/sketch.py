@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.checks import local_budgets, matching, population, report_rows, whole_number
-from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.floats import LARGEST_BELOW_ONE
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.errors import OutOfRegime, local_budgets, matching, population, report_rows, whole_number
+from shuffledp.numerics.floats import LARGEST_BELOW_ONE, FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.balls import checked_vectors, positive_number
 from shuffledp.randomizers.base import PairBlanket, PairCounts

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.checks import (
+from shuffledp.errors import (
     MAX_SIZE,
+    InvalidInput,
     counted,
     local_budgets,
     matching,
@@ -19,8 +20,8 @@ from shuffledp.checks import (
     report_rows,
     whole_number,
 )
-from shuffledp.errors import InvalidInput
-from shuffledp.numerics.interval import FloatArray, exp_rounded, steps_between
+from shuffledp.numerics.floats import FloatArray
+from shuffledp.numerics.functions import exp_rounded, steps_between
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.base import SupportLaw, Triples
 from shuffledp.randomizers.mixing import (

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.checks import local_budgets, matching, record_codes, report_rows, whole_number
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.errors import local_budgets, matching, record_codes, report_rows, whole_number
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.base import Triples
 from shuffledp.randomizers.mixing import (

@@ -10,19 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.checks import population, whole_number
-from shuffledp.errors import InvalidInput
-from shuffledp.numerics.floats import (
-    bdtr,
-    bdtrc,
-    betainc,
-    betainccinv,
-    betaincinv,
-    betaln,
-    largest_below_one,
-    roots_legendre,
-)
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.errors import InvalidInput, population, whole_number
+from shuffledp.numerics.floats import FloatArray, largest_below_one
+from shuffledp.numerics.functions import bdtr, bdtrc, betainc, betainccinv, betaincinv, betaln, roots_legendre
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.numerics.randomness import Words as RandomWords
 from shuffledp.randomizers.balls import norms, positive_number

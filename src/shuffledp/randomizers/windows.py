@@ -21,8 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.checks import local_budgets, matching, one_budget, real_range, whole_number
-from shuffledp.numerics.interval import FloatArray, steps_between
+from shuffledp.errors import local_budgets, matching, one_budget, real_range, whole_number
+from shuffledp.numerics.floats import FloatArray
+from shuffledp.numerics.functions import steps_between
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.randomizers.base import LikelyShares, NumberLaw, PairBlanket, Triples
 from shuffledp.randomizers.mixing import CHUNK, TwoLevelFamily, TwoLevelLaw, keep_masses, keep_thresholds, sampled_law

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import DESCRIBES, VALUE, BadEntry, InvalidInput, Written, shown
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.randomizers.balls import norms
 from shuffledp.randomizers.item_domain import UTF8, WordItems
 from shuffledp.tables.options import MISSING, canonical_texts, heads, one_spelling, spelled, text_number, twice, way_out

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets, checked_levels, level_indices, rounded_down
-from shuffledp.checks import MAX_EPSILON0, cut_at_commas
-from shuffledp.errors import VALUE, BadEntry, InvalidInput, shown
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.errors import MAX_EPSILON0, VALUE, BadEntry, InvalidInput, cut_at_commas, shown
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.randomizers.vector import mix
 from shuffledp.records.columns import as_labels, check_different, known_codes

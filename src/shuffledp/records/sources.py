@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import VALUE, BadEntry, InvalidInput, Written, named, shown
 from shuffledp.in_words import conditions
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Words
 from shuffledp.progress import Progress
 from shuffledp.randomizers.vector import mix

@@ -26,10 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting import StoredProfile
-from shuffledp.checks import check_delta
-from shuffledp.errors import InvalidInput, Told
+from shuffledp.errors import InvalidInput, Told, check_delta
 from shuffledp.ledger import Spending, composed_epsilon
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.questions.estimate import NEAR_MEAN, SLACK, CountEstimate, CountLaw, Estimate, chance_of_a_miss
 from shuffledp.questions.question import MEANS, SHARES
 from shuffledp.releases.release import Release

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, named
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness, Words
 from shuffledp.progress import Progress
 from shuffledp.questions.question import Question, Task

@@ -34,8 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, shown
-from shuffledp.numerics.floats import ndtri
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
+from shuffledp.numerics.functions import ndtri
 from shuffledp.questions.estimate import around, chance_of_a_miss
 from shuffledp.questions.question import SHARES, Question
 from shuffledp.records.people import CROSSED, Groups

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, Told
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.questions.question import Question, Weights
 from shuffledp.setting import Guarantee
 from shuffledp.tables.table import handed_over

@@ -15,11 +15,10 @@ import numpy as np
 
 from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
-from shuffledp.checks import choice
-from shuffledp.errors import InvalidInput, ShuffleDPError, shown
+from shuffledp.errors import InvalidInput, ShuffleDPError, choice, shown
 from shuffledp.in_words import conditions
 from shuffledp.ledger import EVERYBODY, MOST_LEVELS, TAKEN_AS_PEOPLE, Draft, Ledger, Spending, Use
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress, steps
 from shuffledp.questions.question import Question, Task, Weights

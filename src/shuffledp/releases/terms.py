@@ -100,7 +100,7 @@ def _rule(given: object) -> object:
 
 
 def _missing_person(given: object) -> object:
-    from shuffledp.checks import choice
+    from shuffledp.errors import choice
 
     choice(given, "missing_person", ("refuse", "own"))  # type: ignore[arg-type]
     return given
@@ -113,7 +113,7 @@ def _where(given: object) -> object:
 
 
 def _weights(given: object) -> object:
-    from shuffledp.checks import choice
+    from shuffledp.errors import choice
     from shuffledp.questions.question import WEIGHTS
 
     choice(given, "weights", WEIGHTS)  # type: ignore[arg-type]
@@ -144,8 +144,7 @@ def _for_missing(question: Question, missing_as: object) -> Question:
 
     if missing_as != NO_ANSWER:
         return question
-    from shuffledp.questions.answered import MeanOfAnswered
-    from shuffledp.questions.mean import Mean
+    from shuffledp.questions.mean import Mean, MeanOfAnswered
 
     return MeanOfAnswered(question.low, question.high) if isinstance(question, Mean) else question
 
@@ -205,7 +204,7 @@ class Ask:
     )
 
     def __post_init__(self) -> None:
-        from shuffledp.checks import choice
+        from shuffledp.errors import choice
 
         settle(self)
         for name, given in (("missing_as", self.missing_as), ("other", self.other)):

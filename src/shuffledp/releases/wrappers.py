@@ -11,8 +11,7 @@ from typing import Any, TypeVar, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shuffledp.checks import choice
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, choice
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.items import FrequentItems
 from shuffledp.questions.mean import Mean

@@ -21,7 +21,7 @@ from shuffledp.in_words import (
     up,
     with_error,
 )
-from shuffledp.questions.view import CONFIDENCE, Entry, Shape, View, in_bins
+from shuffledp.questions.question import CONFIDENCE, Entry, Shape, View, in_bins
 from shuffledp.report.wording import guarantee_notes, weighted_by
 from shuffledp.setting import Guarantee
 

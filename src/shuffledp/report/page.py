@@ -20,7 +20,7 @@ from markupsafe import Markup
 from shuffledp.accounting import ProfileCurve
 from shuffledp.errors import printable
 from shuffledp.in_words import conditions
-from shuffledp.questions.view import CONFIDENCE, Curve, Entry, View
+from shuffledp.questions.question import CONFIDENCE, Curve, Entry, View
 from shuffledp.report import wording
 from shuffledp.report.answer import (
     INTERVAL,

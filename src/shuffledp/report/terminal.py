@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shuffledp.numerics.interval import Interval
-from shuffledp.questions.view import CONFIDENCE, Shape, View
+from shuffledp.numerics.floats import Interval
+from shuffledp.questions.question import CONFIDENCE, Shape, View
 from shuffledp.report.answer import (
     amounts_table,
     cells,

@@ -13,8 +13,8 @@ from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import DiscreteLaplace, Dummies, NormalDummies, Uniform
 from shuffledp.errors import Refused, attempt
-from shuffledp.numerics.interval import Interval
-from shuffledp.questions.view import CONFIDENCE, Curve, View
+from shuffledp.numerics.floats import Interval
+from shuffledp.questions.question import CONFIDENCE, Curve, View
 from shuffledp.report.answer import first_of, grouped_notes, notes, view_of
 from shuffledp.report.wording import Standing, source, standing, value, weighted_by
 from shuffledp.setting import Evidence, Guarantee, LevelGuarantee

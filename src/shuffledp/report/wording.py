@@ -29,8 +29,7 @@ from shuffledp.in_words import (
     up,
     with_error,
 )
-from shuffledp.numerics.floats import next_above
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.floats import Interval, next_above
 from shuffledp.setting import Evidence, Guarantee, Kind, LevelGuarantee, Setting
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, what_is_missing
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.whole_files import replaced, way_out
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import optimize, sparse, stats
 from scipy.special import gammaln
 
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness, simulation_random
 from shuffledp.questions.frequency import frequency
 from shuffledp.questions.mean import mean

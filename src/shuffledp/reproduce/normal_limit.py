@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import gammaln, ndtr
 
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.reproduce.base import BLUE, GREY, ORANGE, Cell, Outcome, Picture, Progress, Reproduction, Table
 
 if TYPE_CHECKING:

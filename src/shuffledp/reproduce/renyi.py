@@ -15,7 +15,7 @@ import numpy as np
 
 from shuffledp.accounting import bounds, privacy_profile, weigh
 from shuffledp.budgets import Budgets
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.floats import Interval
 from shuffledp.randomizers.categorical import RandomizedResponse
 from shuffledp.report.wording import down, up
 from shuffledp.reproduce.base import (

@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri
 
 from shuffledp.accounting import gspa_mu, privacy_profile
 from shuffledp.budgets import Budgets
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.report.wording import up
 from shuffledp.reproduce.base import (
     GREEN,

@@ -20,18 +20,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting import GaussianSumProfile, gspa_mu
-from shuffledp.checks import whole_number
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, whole_number
 from shuffledp.learning.features import OrientedGradients, public_projection
 from shuffledp.learning.inputs import assign_clients, read_digits, sample_folder
 from shuffledp.learning.messages import Clipping
 from shuffledp.learning.network import Network
 from shuffledp.learning.settings import RoundReport
 from shuffledp.learning.training import ShuffledSGDClassifier
-from shuffledp.numerics.floats import TINY
-from shuffledp.numerics.gaussian_tail import normal_divergence
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import TINY, FloatArray
 from shuffledp.numerics.randomness import simulation_random
+from shuffledp.numerics.tails import normal_divergence
 from shuffledp.reproduce.base import (
     BLUE,
     GREEN,

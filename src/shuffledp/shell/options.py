@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shuffledp.checks import cut_at_commas
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, cut_at_commas, shown
 
 if TYPE_CHECKING:
     from shuffledp.tables import TableOptions

@@ -12,8 +12,7 @@ import numpy as np
 
 import shuffledp
 from shuffledp.budgets import HIGHEST, LOWEST, Budgets, steps_of
-from shuffledp.checks import MAX_EPSILON0
-from shuffledp.errors import InvalidInput, named, shown
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, named, shown
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress
 from shuffledp.questions.tally import Tally

@@ -12,8 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from shuffledp.checks import whole_number
-from shuffledp.errors import InvalidInput, path_shown, shown, what_is_missing
+from shuffledp.errors import InvalidInput, path_shown, shown, what_is_missing, whole_number
 from shuffledp.spark.worker import renamed
 from shuffledp.tables.options import same_word
 from shuffledp.tables.table import no_column

@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.checks import whole_number
-from shuffledp.errors import DESCRIBES, VALUE, BadEntry, InvalidInput, shown
+from shuffledp.errors import DESCRIBES, VALUE, BadEntry, InvalidInput, shown, whole_number
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.checks import choice
-from shuffledp.errors import BadEntry, InvalidInput, named, shown, values_shown
+from shuffledp.errors import BadEntry, InvalidInput, choice, named, shown, values_shown
 from shuffledp.tables import options as entries
 from shuffledp.tables.files import PARQUET, STANDARD_INPUT, Opened, TextRows, blank_columns, open_file, unreadable
 from shuffledp.tables.options import AS_FOUND, MOST_DESCRIBING, TableOptions, one_spelling, same_word

@@ -12,7 +12,7 @@ from shuffledp.collection.promise import check_floor
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput, attempt
-from shuffledp.numerics.interval import exp_lower
+from shuffledp.numerics.functions import exp_lower
 from tests.collection.laws import exact_law
 from tests.collection.tasks import (
     ANALYZER,

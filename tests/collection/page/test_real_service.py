@@ -10,9 +10,9 @@ import pytest
 
 from shuffledp.cli.demo.service import running
 from shuffledp.collection.analyzer import open_batch
+from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.closing import close_task, destroy_task
 from shuffledp.collection.fields import from_base64, to_base64
-from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.promise import floor_of
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_page import release_document

@@ -13,10 +13,8 @@ import numpy as np
 
 from shuffledp.accounting.profiles.knots import Points, ProfileTable, View, dominating_pair
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon, gaussian_mu, safe_side
-from shuffledp.checks import check_delta, whole_number
-from shuffledp.errors import InconsistentBounds, InvalidInput
-from shuffledp.numerics.floats import TINY, Upper, deflated, inflated, roundoff
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.errors import InconsistentBounds, InvalidInput, check_delta, whole_number
+from shuffledp.numerics.floats import TINY, Enclosure, FloatArray, Interval, Upper, deflated, inflated, roundoff
 from shuffledp.numerics.losses import LossLaw, LossSum
 
 # ------------------------------------------------------------------ composition

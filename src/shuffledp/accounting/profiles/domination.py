@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from shuffledp.accounting.profiles.knots import FinitePair, ProfileTable, View
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.errors import InvalidInput, NotConverged, OutOfRegime, shown
-from shuffledp.numerics.floats import LEAST_MASS, UNBOUNDED, Upper, inflated, ndtri, round_up, roundoff
-from shuffledp.numerics.gaussian_tail import normal_divergence, normal_tail_mass
-from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.floats import LEAST_MASS, UNBOUNDED, FloatArray, Interval, Upper, inflated, round_up, roundoff
+from shuffledp.numerics.functions import ndtri
 from shuffledp.numerics.losses import LossLaw
+from shuffledp.numerics.tails import normal_divergence, normal_tail_mass
 
 if TYPE_CHECKING:
     from dp_accounting.pld.pld_pmf import PLDPmf

@@ -37,8 +37,17 @@ from typing import Literal, Protocol
 import numpy as np
 
 from shuffledp.errors import InvalidInput, NotConverged, shown
-from shuffledp.numerics.floats import LOG_DEEP, TINY, Upper, deflated, inflated, roundoff
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.floats import (
+    LOG_DEEP,
+    TINY,
+    Enclosure,
+    FloatArray,
+    Interval,
+    Upper,
+    deflated,
+    inflated,
+    roundoff,
+)
 from shuffledp.numerics.losses import LossLaw, log_exp_gap, log_sum
 
 _CLOSEST = 1e-6

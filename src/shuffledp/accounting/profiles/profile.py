@@ -27,10 +27,9 @@ from shuffledp.accounting.profiles.knots import (
     renyi_divergences,
     tradeoff,
 )
-from shuffledp.checks import check_delta, check_epsilon
-from shuffledp.errors import NotConverged
-from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, crossing, deflated, log_ndtr, roundoff
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.errors import NotConverged, check_delta, check_epsilon
+from shuffledp.numerics.floats import TINY, UNBOUNDED, Enclosure, FloatArray, Interval, Upper, deflated, roundoff
+from shuffledp.numerics.functions import crossing, log_ndtr
 
 _FAR = 700.0
 """Epsilon (nats) at which delta is used as its limit; e^epsilon is still a double."""

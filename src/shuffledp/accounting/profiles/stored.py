@@ -19,10 +19,8 @@ import numpy as np
 from shuffledp.accounting.profiles.composition import SmallestProfile
 from shuffledp.accounting.profiles.knots import Points, ProfileTable, dominating_pair
 from shuffledp.accounting.profiles.profile import PrivacyProfile
-from shuffledp.checks import check_delta, check_epsilon
-from shuffledp.errors import InvalidInput
-from shuffledp.numerics.floats import UNBOUNDED, Upper, inflated, roundoff
-from shuffledp.numerics.interval import Interval
+from shuffledp.errors import InvalidInput, check_delta, check_epsilon
+from shuffledp.numerics.floats import UNBOUNDED, Interval, Upper, inflated, roundoff
 
 _DEPTH = 1e-11
 _SAMPLES = 32

@@ -29,8 +29,8 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.published.closed import CODE, PublishedBound, require_one_budget, require_unordered
 from shuffledp.accounting.theorems.blanket.pairs import loss_law
 from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.floats import TINY, Upper, entropy_gap, roundoff
-from shuffledp.numerics.interval import Interval
+from shuffledp.numerics.floats import TINY, Interval, Upper, roundoff
+from shuffledp.numerics.functions import entropy_gap
 from shuffledp.randomizers.base import PairBlanket
 from shuffledp.setting import Kind, Setting
 

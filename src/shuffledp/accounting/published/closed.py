@@ -15,11 +15,21 @@ from shuffledp.accounting.bound import AmplificationBound, require_plain
 from shuffledp.accounting.profiles.profile import GaussianProfile, PrivacyProfile
 from shuffledp.accounting.theorems.clones.pair import ClonePairProfile, noiseless_divergence, victim_line
 from shuffledp.budgets import Budgets
-from shuffledp.checks import check_delta
-from shuffledp.errors import OutOfRegime
+from shuffledp.errors import OutOfRegime, check_delta
 from shuffledp.numerics.counts import SuccessRange
-from shuffledp.numerics.floats import SMALLEST, TINY, UNBOUNDED, Upper, deflated, inflated, ndtr, roundoff
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.floats import (
+    SMALLEST,
+    TINY,
+    UNBOUNDED,
+    Enclosure,
+    FloatArray,
+    Interval,
+    Upper,
+    deflated,
+    inflated,
+    roundoff,
+)
+from shuffledp.numerics.functions import ndtr
 from shuffledp.setting import Kind, Setting
 
 # Formulas as published: shown beside the certified numbers, never instead of them.

@@ -36,10 +36,8 @@ from shuffledp.accounting.published.closed import (
     require_unordered,
 )
 from shuffledp.accounting.theorems.clones.pair import victim_line
-from shuffledp.checks import check_delta
-from shuffledp.errors import InvalidInput, OutOfRegime
-from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, roundoff
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.errors import InvalidInput, OutOfRegime, check_delta
+from shuffledp.numerics.floats import TINY, UNBOUNDED, Enclosure, FloatArray, Interval, Upper, roundoff
 from shuffledp.setting import Kind, Setting
 
 _SLACK = roundoff(64)

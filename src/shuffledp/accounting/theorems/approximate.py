@@ -26,11 +26,10 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsil
 from shuffledp.accounting.theorems.clones.bound import AmongEquals
 from shuffledp.accounting.theorems.clones.pair import ClonePairProfile, one_budget_profile
 from shuffledp.accounting.theorems.local import LocalProfile
-from shuffledp.checks import MAX_EPSILON0, check_delta
-from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, crossing, deflated, inflated
-from shuffledp.numerics.gaussian_tail import normal_divergence
-from shuffledp.numerics.interval import Enclosure, Interval
+from shuffledp.errors import MAX_EPSILON0, OutOfRegime, check_delta
+from shuffledp.numerics.floats import TINY, UNBOUNDED, Enclosure, Interval, Upper, deflated, inflated
+from shuffledp.numerics.functions import crossing
+from shuffledp.numerics.tails import normal_divergence
 from shuffledp.setting import Kind, Setting
 
 MAX_SHARED_LEVELS = 100

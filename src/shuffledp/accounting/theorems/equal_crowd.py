@@ -16,8 +16,8 @@ from shuffledp.accounting.theorems.blanket.pairs import LargestProfile, loss_law
 from shuffledp.accounting.theorems.reports_exact import RecordsProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.floats import Upper, ndtr, round_down, round_up
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.floats import Enclosure, FloatArray, Interval, Upper, round_down, round_up
+from shuffledp.numerics.functions import ndtr
 from shuffledp.numerics.sums import positive_part
 from shuffledp.randomizers.base import CellSpread, NoiseLaw, PairBlanket
 from shuffledp.randomizers.linked import SameRecord

@@ -32,8 +32,7 @@ from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsil
 from shuffledp.accounting.theorems.clones.pair import noiseless_divergence
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.counts import SuccessCount
-from shuffledp.numerics.floats import Upper, deflated, inflated, roundoff
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.floats import Enclosure, FloatArray, Interval, Upper, deflated, inflated, roundoff
 from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.randomizers.base import PairCounts
 from shuffledp.setting import Kind, Setting

@@ -19,7 +19,7 @@ from shuffledp.accounting.theorems.equal_crowd import MOST_TRANSFORMS
 from shuffledp.accounting.theorems.reports_exact import RecordsProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.interval import Enclosure, FloatArray
+from shuffledp.numerics.floats import Enclosure, FloatArray
 from shuffledp.randomizers.base import HiddenByFakes, MadeFromMemo, RandomizerLaw, StatesBundles
 from shuffledp.randomizers.linked import ChangingRecords, SameRecord
 from shuffledp.setting import Kind, Setting

@@ -18,11 +18,10 @@ from shuffledp.accounting.profiles.composition import SmallestProfile, composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.sum import GaussianSumProfile
 from shuffledp.budgets import Budgets
-from shuffledp.checks import check_delta
+from shuffledp.errors import check_delta
 from shuffledp.numerics.counts import log_pmf, log_pmf_error
-from shuffledp.numerics.floats import UNBOUNDED, Upper, inflated, roundoff
-from shuffledp.numerics.gaussian_tail import noise_epsilons
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.floats import UNBOUNDED, Enclosure, FloatArray, Interval, Upper, inflated, roundoff
+from shuffledp.numerics.tails import noise_epsilons
 from shuffledp.randomizers.base import MadeFromMemo
 from shuffledp.setting import Kind, Setting
 

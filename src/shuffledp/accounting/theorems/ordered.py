@@ -24,8 +24,7 @@ from shuffledp.accounting.theorems.blanket.pairs import LargestProfile, loss_law
 from shuffledp.accounting.theorems.clones.pair import clone_probability, victim_line
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.floats import Upper, inflated
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.floats import Enclosure, FloatArray, Interval, Upper, inflated
 from shuffledp.numerics.sums import IndependentSum, positive_part
 from shuffledp.randomizers.base import PairBlanket
 from shuffledp.setting import Kind, Setting

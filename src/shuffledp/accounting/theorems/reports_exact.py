@@ -26,8 +26,7 @@ from shuffledp.accounting.profiles.knots import MOST_KNOTS
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile
 from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.floats import Upper
-from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.floats import FloatArray, Interval, Upper
 from shuffledp.randomizers.base import PairBlanket
 from shuffledp.setting import Kind, Setting
 

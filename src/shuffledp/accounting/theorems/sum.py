@@ -14,13 +14,20 @@ from numpy.typing import NDArray
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, epsilons_by_anchors, require_plain
 from shuffledp.accounting.profiles.composition import composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
-from shuffledp.checks import check_delta
-from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.floats import TINY, UNBOUNDED, Upper, deflated, inflated, roundoff
-from shuffledp.numerics.gaussian_tail import normal_divergence
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.errors import OutOfRegime, check_delta
+from shuffledp.numerics.floats import (
+    TINY,
+    UNBOUNDED,
+    Enclosure,
+    FloatArray,
+    Interval,
+    Upper,
+    deflated,
+    inflated,
+    roundoff,
+)
 from shuffledp.numerics.laplace_sums import LaplaceSum
-from shuffledp.numerics.steps import StepSum
+from shuffledp.numerics.tails import StepSum, normal_divergence
 from shuffledp.randomizers.base import FrequencyOracle, PairCounts, SumsSupports
 from shuffledp.setting import Kind, Setting
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from shuffledp import __version__
 from shuffledp.errors import InvalidInput, what_is_missing
-from shuffledp.questions.view import CONFIDENCE
+from shuffledp.questions.question import CONFIDENCE
 from shuffledp.report.answer import interval_words, view_of
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, probability, share, up, with_error

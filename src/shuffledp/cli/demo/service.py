@@ -29,12 +29,11 @@ from shuffledp.cli.demo.clients import (
 )
 from shuffledp.cli.demo.table import EDUCATIONS
 from shuffledp.collection.analyzer import Opened, open_batch
-from shuffledp.collection.batch import Verdict
+from shuffledp.collection.batch import AnalyzerKey, Verdict
 from shuffledp.collection.client import Link, TaskClosed, certify_task, fetch_task, send
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.codes import code_hash, draw_codes
 from shuffledp.collection.fields import write_time
-from shuffledp.collection.keys import AnalyzerKey
 from shuffledp.collection.promise import check_crowd, check_floor
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_page import release_document

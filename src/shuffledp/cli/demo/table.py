@@ -17,7 +17,7 @@ import shuffledp
 from shuffledp import __version__
 from shuffledp.numerics.floats import next_above
 from shuffledp.numerics.randomness import Randomness, choose_random
-from shuffledp.questions.view import CONFIDENCE
+from shuffledp.questions.question import CONFIDENCE
 from shuffledp.releases.release import Release
 from shuffledp.releases.wrappers import estimate_frequency, estimate_mean
 from shuffledp.report.answer import interval_words, view_of

@@ -18,7 +18,7 @@ from torch.nn import functional
 from shuffledp.errors import InvalidInput
 from shuffledp.learning.messages import shrink
 from shuffledp.learning.network import LARGEST
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 
 # One layer's part in the gradients of single examples, from what it was given and the slopes at its output.
 #

@@ -18,8 +18,7 @@ from torch.nn import functional
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
-from shuffledp.checks import choice
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, choice
 from shuffledp.learning.accounting import TrainingAccountant, TrainingGuarantee
 from shuffledp.learning.inputs import Clients
 from shuffledp.learning.messages import mechanism_of
@@ -39,7 +38,7 @@ from shuffledp.learning.torch.gradients import (
 )
 from shuffledp.learning.training import Run
 from shuffledp.ledger import EVERYBODY, Ledger
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.releases.run import Entering
 

@@ -53,8 +53,7 @@ from shuffledp.accounting.theorems.sum import GaussianSumProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.counts import BlockedCount, SuccessRange
-from shuffledp.numerics.floats import Upper
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.floats import Enclosure, FloatArray, Interval, Upper
 from shuffledp.randomizers.base import NoiseLaw, PairBlanket, RandomizerLaw
 from shuffledp.setting import Kind, Setting
 

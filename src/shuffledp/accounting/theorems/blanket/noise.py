@@ -18,15 +18,14 @@ from shuffledp.numerics.floats import (
     EPS,
     LEAST_MASS,
     UNBOUNDED,
+    FloatArray,
+    Interval,
     Upper,
     deflated,
     inflated,
-    log_ndtr,
-    ndtr,
-    ndtri_exp,
     roundoff,
 )
-from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.functions import log_ndtr, ndtr, ndtri_exp
 from shuffledp.numerics.sums import positive_parts
 from shuffledp.randomizers.base import CellSpread, NoiseLaw, PairBlanket
 

@@ -20,10 +20,21 @@ import numpy as np
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
 from shuffledp.numerics.counts import BlockedCount, SuccessRange
-from shuffledp.numerics.floats import TINY, Upper, deflated, gammaln, inflated, round_down, round_up, roundoff
-from shuffledp.numerics.gaussian_tail import mills_ratio
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.floats import (
+    TINY,
+    Enclosure,
+    FloatArray,
+    Interval,
+    Upper,
+    deflated,
+    inflated,
+    round_down,
+    round_up,
+    roundoff,
+)
+from shuffledp.numerics.functions import gammaln
 from shuffledp.numerics.sums import IndependentSum, positive_part, positive_parts, positive_parts_above
+from shuffledp.numerics.tails import mills_ratio
 from shuffledp.randomizers.base import CellSpread, PairBlanket
 
 # The law of L = r_0(W) - e^eps r_1(W), W ~ omega, enclosed between two discrete laws in convex order.

@@ -36,8 +36,7 @@ from shuffledp.accounting.theorems.clones.bound import AmongEquals
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.accounting.theorems.sum import GaussianSumProfile
 from shuffledp.errors import InvalidInput, OutOfRegime
-from shuffledp.numerics.floats import UNBOUNDED, Upper, round_up
-from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.floats import UNBOUNDED, FloatArray, Interval, Upper, round_up
 from shuffledp.randomizers.base import LikelyShares, ListsPlaces, StatesTriples
 from shuffledp.setting import Kind, Setting
 

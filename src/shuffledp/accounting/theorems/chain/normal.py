@@ -30,9 +30,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.numerics.floats import ndtr
-from shuffledp.numerics.gaussian_tail import mills_slope, normal_divergence
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
+from shuffledp.numerics.functions import ndtr
+from shuffledp.numerics.tails import mills_slope, normal_divergence
 
 # Moments of a link's privacy loss, and what the positive part of a weighted sum is at most, given them.
 

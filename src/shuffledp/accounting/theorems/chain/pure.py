@@ -81,9 +81,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.theorems.chain.normal import BERRY_ESSEEN, RatioMoments, remainders
-from shuffledp.numerics.floats import gammaln
-from shuffledp.numerics.gaussian_tail import mills_ratio, mills_slope
-from shuffledp.numerics.interval import FloatArray
+from shuffledp.numerics.floats import FloatArray
+from shuffledp.numerics.functions import gammaln
+from shuffledp.numerics.tails import mills_ratio, mills_slope
 
 MOST_COPIES = 100_000
 """Largest N that is evaluated; a larger group is not used."""

@@ -22,7 +22,7 @@ from shuffledp.accounting.theorems.clones.pair import CloneCurve, clone_pair, on
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.interval import Enclosure, FloatArray
+from shuffledp.numerics.floats import Enclosure, FloatArray
 from shuffledp.setting import Kind, Setting
 
 

@@ -25,8 +25,18 @@ from shuffledp.budgets import Budgets
 from shuffledp.errors import NotConverged
 from shuffledp.numerics import counts
 from shuffledp.numerics.counts import BlockedCount, SuccessCount, SuccessRange
-from shuffledp.numerics.floats import LARGEST_BELOW_ONE, LOG_DEEP, TINY, Upper, deflated, inflated, roundoff
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.floats import (
+    LARGEST_BELOW_ONE,
+    LOG_DEEP,
+    TINY,
+    Enclosure,
+    FloatArray,
+    Interval,
+    Upper,
+    deflated,
+    inflated,
+    roundoff,
+)
 from shuffledp.numerics.losses import log_sum
 
 # ------------------------------------------------------------------ clone pair logs

@@ -24,8 +24,18 @@ from shuffledp.accounting.theorems.count.cover import CountCover, Cover, Groups,
 from shuffledp.accounting.theorems.local import LocalProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.floats import JUST_BELOW, LEAST_MASS, Upper, crossing, deflated, round_down, round_up
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.floats import (
+    JUST_BELOW,
+    LEAST_MASS,
+    Enclosure,
+    FloatArray,
+    Interval,
+    Upper,
+    deflated,
+    round_down,
+    round_up,
+)
+from shuffledp.numerics.functions import crossing
 from shuffledp.randomizers.base import HiddenByFakes, ReportSets
 from shuffledp.setting import Kind, Setting
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
 from shuffledp.accounting.theorems.count.cover import EXACT_UP_TO, BitCrowds, Groups
-from shuffledp.numerics.floats import EPS, Upper, crossing, round_down, round_up
-from shuffledp.numerics.interval import FloatArray, Interval
+from shuffledp.numerics.floats import EPS, FloatArray, Interval, Upper, round_down, round_up
+from shuffledp.numerics.functions import crossing
 from shuffledp.randomizers.base import StatesChances
 
 # Record vectors by themselves: what a crowd that holds them gives away, and which of some gives away most.

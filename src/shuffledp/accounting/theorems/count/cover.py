@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import NotConverged
 from shuffledp.numerics.counts import SuccessCount
-from shuffledp.numerics.floats import EPS, TINY, deflated, inflated, round_up, roundoff
-from shuffledp.numerics.interval import Enclosure, FloatArray
+from shuffledp.numerics.floats import EPS, TINY, Enclosure, FloatArray, deflated, inflated, round_up, roundoff
 
 # The best threshold test on a count of independent bits, for many crowds at once.
 #

@@ -31,8 +31,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, OutOfRegime
 from shuffledp.numerics import counts
 from shuffledp.numerics.counts import CONVOLVE_UP_TO, SuccessCount
-from shuffledp.numerics.floats import TINY, Upper, deflated, inflated, roundoff
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.floats import TINY, Enclosure, FloatArray, Interval, Upper, deflated, inflated, roundoff
 from shuffledp.setting import Kind, Setting
 
 # ------------------------------------------------------------------ count attack

@@ -20,13 +20,12 @@ from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, epsilons
 from shuffledp.accounting.profiles.composition import composed
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.ball import WHOLE, BallDummies
-from shuffledp.checks import MAX_EPSILON0, whole_number
 from shuffledp.dummies import WHOLE as FULL
 from shuffledp.dummies import NormalDummies, OwnDummies, Uniform, check_dummies, is_log_concave
-from shuffledp.errors import InvalidInput, OutOfRegime, shown
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, OutOfRegime, shown, whole_number
 from shuffledp.numerics import counts
-from shuffledp.numerics.floats import EPS, UNBOUNDED, Upper, round_up
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval, exp_upper
+from shuffledp.numerics.floats import EPS, UNBOUNDED, Enclosure, FloatArray, Interval, Upper, round_up
+from shuffledp.numerics.functions import exp_upper
 from shuffledp.numerics.losses import LossLaw, LossSum, ProductPair, WeightedPair, multiplied
 from shuffledp.setting import Kind, Setting
 

@@ -21,12 +21,11 @@ import numpy as np
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.theorems.floor.bound import double_above
-from shuffledp.accounting.theorems.floor.doubles import FARTHEST, Rough
-from shuffledp.accounting.theorems.floor.lattice import FINE, Ratios, Shape, shape_of
+from shuffledp.accounting.theorems.floor.doubles import FARTHEST, FINE, Ratios, Rough, Shape, shape_of
 from shuffledp.ball import WHOLE
 from shuffledp.dummies import StatedCells
-from shuffledp.numerics.floats import FloatArray, Upper
-from shuffledp.numerics.interval import Interval, exp_lower
+from shuffledp.numerics.floats import FloatArray, Interval, Upper
+from shuffledp.numerics.functions import exp_lower
 
 MASS = 96
 """Number of binary digits after the point of probabilities."""

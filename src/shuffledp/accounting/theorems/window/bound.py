@@ -36,8 +36,17 @@ from shuffledp.accounting.theorems.window.choice import Company, WindowFamily, d
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics import counts
 from shuffledp.numerics.counts import SuccessCount, SuccessRange
-from shuffledp.numerics.floats import UNBOUNDED, Upper, deflated, inflated, next_below, roundoff
-from shuffledp.numerics.interval import Enclosure, FloatArray, Interval
+from shuffledp.numerics.floats import (
+    UNBOUNDED,
+    Enclosure,
+    FloatArray,
+    Interval,
+    Upper,
+    deflated,
+    inflated,
+    next_below,
+    roundoff,
+)
 from shuffledp.setting import Kind, Setting
 
 # ------------------------------------------------------------------ window count

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.theorems.blanket.noise import Noise
 from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.floats import TINY, roundoff
-from shuffledp.numerics.interval import Enclosure, FloatArray
+from shuffledp.numerics.floats import TINY, Enclosure, FloatArray, roundoff
 from shuffledp.randomizers.base import PairBlanket, RandomizerLaw
 
 _FEW, _PROMISING, _MANY = 64, 64, 3_000

@@ -1,285 +1,221 @@
-"""Certified bounds on numbers, and their arithmetic, rounded outward.
+"""Functions of doubles that keep their accuracy, and give the same double on every machine where that is said.
 
-**Rounding.** `+ - * /` are correctly rounded (IEEE 754), so the neighbouring doubles of a result enclose the exact
-one; an exact 0 stays 0. The products and quotients of intervals take their ends from the four corners, 0 times
-infinity being 0: the exact set of products of finite numbers. `exp`, `log`, `expm1` and `log1p` are monotone and good
-to 2 units in the last place (the C library's stated error, and NumPy's), so ends moved by 4 enclose them; bounds that
-hold exactly are kept: exp >= 0, expm1 >= -1, and f(0).
+Accuracy contracts are relative, in units of EPS = 2^-53, and hold for real arguments unless said.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache, lru_cache
+from importlib import import_module
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.numerics.floats import (
-    FloatArray,
-    Lower,
-    Upper,
-    deflated,
-    few_digits_down,
-    few_digits_up,
-    inflated,
-    next_above,
-    next_below,
-    round_down,
-    round_up,
-    two_product,
-)
+from shuffledp.errors import NotConverged
+from shuffledp.numerics.floats import FloatArray, two_product
 
-__all__ = ["Enclosure", "FloatArray", "Interval"]
-
-_FUNCTION_ULPS = 4
+# Functions without the cancellation of their textbook form.
 
 
-class Enclosure(NamedTuple):
-    """Element-wise certified bounds: ``lower <= truth <= upper``, two arrays of one shape."""
-
-    lower: FloatArray
-    upper: FloatArray
-
-    def times(self, other: Enclosure) -> Enclosure:
-        """Return bounds on the products of non-negative numbers, rounded outward; 0 times infinity is 0."""
-        with np.errstate(invalid="ignore"):
-            lower = np.nan_to_num(self.lower * other.lower, nan=0.0, posinf=math.inf)
-            upper = np.nan_to_num(self.upper * other.upper, nan=0.0, posinf=math.inf)
-        return Enclosure(_array_down(lower), _array_up(upper))
-
-    def plus(self, other: Enclosure) -> Enclosure:
-        """Return bounds on the sums, rounded outward."""
-        return Enclosure(_array_down(self.lower + other.lower), _array_up(self.upper + other.upper))
-
-    def complement(self) -> Enclosure:
-        """Return bounds on 1 minus the numbers, rounded outward."""
-        return Enclosure(round_down(1.0 - self.upper, 1), round_up(1.0 - self.lower, 1))
-
-    def inflated(self, operations: float) -> Enclosure:
-        """Return the non-negative bounds moved outward by the relative error of ``operations`` rounded operations."""
-        return Enclosure(deflated(self.lower, operations), inflated(self.upper, operations))
+def _atanh_tail(v: Any) -> Any:
+    """Return ``atanh(v)/v - 1 = v^2/3 + v^4/5 + ...`` for |v| <= 0.2, relative error a few EPS."""
+    v2 = v * v
+    # 13 terms: the first one left out is below 0.04^13/27 < 3e-20 of the leading one
+    total = v2 * (1.0 / 27.0) + 1.0 / 25.0
+    for denominator in range(23, 1, -2):
+        total *= v2
+        total += 1.0 / denominator
+    return total * v2
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Certified bounds on one number: ``lower <= truth <= upper``.
+def log1p_minus(x: FloatArray) -> FloatArray:
+    """Return ``log(1 + x) - x`` for x > -1, relative error below 16 EPS."""
+    x = np.asarray(x, dtype=np.float64)
+    near = (x > -1 / 3) & (x < 0.5)
+    safe = np.where(near, x, 0.0)
+    v = safe / (2.0 + safe)
+    series = v * (2.0 * _atanh_tail(v) - safe)
+    if near.all():
+        return np.asarray(series)
+    with np.errstate(divide="ignore"):
+        return np.where(near, series, np.log1p(np.where(near, 0.0, x)) - x)
 
-    Arithmetic encloses the exact result of every pair of numbers between the ends; a float counts as exact.
+
+def entropy_gap(y: FloatArray) -> FloatArray:
+    """Return ``(1+y) log(1+y) - y >= 0`` for y >= -1, relative error below 16 EPS (Loader's bd0 kernel)."""
+    y = np.asarray(y, dtype=np.float64)
+    near = (y > -1 / 3) & (y < 0.5)
+    safe = np.where(near, y, 0.0)
+    v = safe / (2.0 + safe)
+    series = safe * (v + (1.0 + v) * _atanh_tail(v))
+    if near.all():
+        return np.asarray(series)
+    far = np.where(near, 0.0, y)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        direct = np.where(far <= -1.0, 1.0, (1.0 + far) * np.log1p(far) - far)
+    return np.where(near, series, direct)
+
+
+def expm1_minus(z: NDArray[np.complex128], exp_z: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    """Return ``exp(z) - 1 - z`` for complex z, given ``exp_z = exp(z)``.
+
+    Relative error below 32 EPS where |z| < 0.25; absolute error below 4 EPS (|exp(z)| + 1 + |z|) elsewhere, where the
+    function has zeros.
+    """
+    out = exp_z - 1.0 - z
+    near = np.flatnonzero((z.real * z.real + z.imag * z.imag).ravel() < 0.0625)
+    if near.size:
+        small = z.ravel()[near]
+        total = (1.0 + small * (1.0 / 13.0)) / 12
+        for k in range(11, 2, -1):  # nested Taylor series; 2 * 0.25^12/14! < 1e-18 is left out
+            total *= small
+            total += 1.0
+            total /= k
+        out.ravel()[near] = small * small * (0.5 + 0.5 * small * total)
+    return out
+
+
+def log1p_minus_small(w: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    """Return ``log(1 + w) - w`` for complex |w| < 0.3, relative error below 32 EPS."""
+    v = w / (2.0 + w)
+    return np.asarray(v * (2.0 * _atanh_tail(v) - w), dtype=np.complex128)
+
+
+def _stirling_error_table(size: int) -> FloatArray:
+    values = [0.0]
+    for n in range(1, size):
+        head = (n + 0.5) * math.log(n) - n + 0.5 * math.log(2.0 * math.pi)
+        values.append(math.lgamma(n + 1.0) - head)
+    return np.array(values)
+
+
+_TABLE = _stirling_error_table(16)
+
+
+def stirling_error(n: FloatArray) -> FloatArray:
+    """Return ``log(n!) - log(sqrt(2 pi n) (n/e)^n)`` for whole n >= 1, absolute error below 1e-14; 0 for n = 0."""
+    n = np.asarray(n, dtype=np.float64)
+    big = np.maximum(n, 16.0)
+    r = 1.0 / (big * big)
+    # DLMF 5.11.1; the terms alternate, the first left out is below 5e-15 at n = 16
+    series = (1 / 12 - r * (1 / 360 - r * (1 / 1260 - r * (1 / 1680 - r * (1 / 1188 - r * (691 / 360360)))))) / big
+    few = n < 16
+    return np.where(few, _TABLE[np.minimum(n, 15.0).astype(np.int64)], series) if few.any() else np.asarray(series)
+
+
+# Functions of `scipy.special`, which is loaded at the first call of one of them.
+#
+# Loading it takes as long as a fifth of an answer of `shuffledp amplify`, and much of the library, a participant's
+# client among it, never calls one. Each is SciPy's function of the same name: arguments and results are its own.
+
+
+@cache
+def _scipys(name: str) -> Callable[..., Any]:
+    return getattr(import_module("scipy.special"), name)
+
+
+def _late(name: str) -> Callable[..., Any]:
+    """Return a function that imports `scipy.special` on its first call and applies the SciPy function ``name``."""
+
+    def call(*arguments: Any) -> Any:
+        return _scipys(name)(*arguments)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"`scipy.special.{name}`."
+    return call
+
+
+bdtr = _late("bdtr")
+bdtrc = _late("bdtrc")
+betainc = _late("betainc")
+betainccinv = _late("betainccinv")
+betaincinv = _late("betaincinv")
+betaln = _late("betaln")
+erfcx = _late("erfcx")
+gammaln = _late("gammaln")
+lambertw = _late("lambertw")
+log_ndtr = _late("log_ndtr")
+ndtr = _late("ndtr")
+ndtri = _late("ndtri")
+ndtri_exp = _late("ndtri_exp")
+roots_legendre = _late("roots_legendre")
+
+
+# Inversion of monotone functions that returns both sides of the crossing, each verified.
+
+
+def crossing(
+    function: Callable[[float], float],
+    target: float,
+    low: float,
+    high: float,
+    guess: float | None = None,
+    tolerance: float = 1e-6,
+) -> tuple[float, float]:
+    """Bracket the point at which a non-increasing, non-negative function falls to ``target``.
 
     Parameters
     ----------
-    lower, upper : float
-        Finite or infinite, never NaN, ``lower <= upper``.
+    function : callable
+        Non-increasing on [low, high]; values in [0, inf), never NaN.
+    target : float
+        Positive.
+    low, high : float
+        Ends of the search; the caller knows that ``function(low) > target >= function(high)``.
+    guess : float, optional
+        Expected crossing; it changes the number of evaluations only.
+    tolerance : float
+        Relative width of the returned bracket (of its upper end).
+
+    Returns
+    -------
+    above, below : float
+        ``low <= above <= below <= high`` with ``function(above) > target`` (or above == low) and
+        ``function(below) <= target`` (or below == high), each evaluated: the caller picks the safe side.
 
     Raises
     ------
-    ValueError
-        If an end is NaN or the ends are out of order.
+    NotConverged
+        If the function returns NaN, or 200 evaluations do not suffice.
 
-    Examples
-    --------
-    >>> Interval(0.1, 0.2).width
-    0.1
-    >>> third = Interval(1.0, 1.0) / 3.0
-    >>> third.lower < third.upper, 1.0 in third * 3.0
-    (True, True)
+    Notes
+    -----
+    Regula falsi on log(function) with the Illinois correction, guarded by bisection: a handful of
+    evaluations for privacy profiles, whose logarithm is smooth.
     """
-
-    lower: Lower
-    upper: Upper
-
-    if TYPE_CHECKING:
-
-        def __init__(self, lower: float, upper: float) -> None: ...  # whoever makes an Interval states its proof
-
-    def __post_init__(self) -> None:
-        if math.isnan(self.lower) or math.isnan(self.upper):
-            raise ValueError(f"an Interval has no NaN end; got [{self.lower}, {self.upper}]")
-        if self.lower > self.upper:
-            raise ValueError(f"an Interval needs lower <= upper; got [{self.lower}, {self.upper}]")
-
-    @property
-    def width(self) -> float:
-        """``upper - lower``; 0 when both ends are the same infinity."""
-        return 0.0 if self.lower == self.upper else self.upper - self.lower
-
-    def __contains__(self, value: float) -> bool:
-        return self.lower <= value <= self.upper
-
-    def __neg__(self) -> Interval:
-        return Interval(-self.upper, -self.lower)
-
-    def __add__(self, other: Interval | float) -> Interval:
-        """Return bounds on the sum; infinite ends of opposite signs give (-inf, inf)."""
-        low, high = _ends(other)
-        if low == high == 0.0:
-            return self
-        least, most = self.lower + low, self.upper + high
-        return Interval(
-            -math.inf if math.isnan(least) else _before(least), math.inf if math.isnan(most) else _after(most)
-        )
-
-    def __radd__(self, other: float) -> Interval:
-        return self + other
-
-    def __sub__(self, other: Interval | float) -> Interval:
-        low, high = _ends(other)
-        return self + Interval(-high, -low)
-
-    def __rsub__(self, other: float) -> Interval:
-        return -self + other
-
-    def __mul__(self, other: Interval | float) -> Interval:
-        low, high = _ends(other)
-        if self.lower >= 0.0 and low >= 0.0:  # what is needed most
-            return Interval(_product(self.lower, low)[0], _product(self.upper, high)[1])
-        return _hull([_product(a, b) for a in (self.lower, self.upper) for b in (low, high)])
-
-    def __rmul__(self, other: float) -> Interval:
-        return self * other
-
-    def __truediv__(self, other: Interval | float) -> Interval:
-        """Return bounds on the quotient; (-inf, inf) if the divisor may be 0."""
-        low, high = _ends(other)
-        if low <= 0.0 <= high:
-            return Interval(-math.inf, math.inf)
-        return _hull([_quotient(a, b) for a in (self.lower, self.upper) for b in (low, high)])
-
-    def __rtruediv__(self, other: float) -> Interval:
-        return Interval(other, other) / self
-
-    def exp(self) -> Interval:
-        """Return bounds on e^x; an end beyond double range becomes infinite (upper end) or 0 (lower end)."""
-        low, high = (_applied(math.exp, end) for end in (self.lower, self.upper))
-        return Interval(
-            1.0 if self.lower == 0.0 else max(_down(low), 0.0), 1.0 if self.upper == 0.0 else _up(high, self.upper)
-        )
-
-    def log(self) -> Interval:
-        """Return bounds on log(x); a lower end at or below 0 gives -inf.
-
-        Raises
-        ------
-        ValueError
-            If the upper end is not positive.
-        """
-        if not self.upper > 0.0:
-            raise ValueError(f"only positive numbers have a logarithm; got [{self.lower}, {self.upper}]")
-        low = math.log(self.lower) if self.lower > 0.0 else -math.inf
-        return Interval(
-            0.0 if self.lower == 1.0 else _down(low), 0.0 if self.upper == 1.0 else _up(math.log(self.upper), 1.0)
-        )
-
-    def expm1(self) -> Interval:
-        """Return bounds on e^x - 1, without cancellation."""
-        low, high = (_applied(math.expm1, end) for end in (self.lower, self.upper))
-        return Interval(
-            0.0 if self.lower == 0.0 else max(_down(low), -1.0), 0.0 if self.upper == 0.0 else _up(high, self.upper)
-        )
-
-    def log1p(self) -> Interval:
-        """Return bounds on log(1 + x), without cancellation; a lower end at or below -1 gives -inf.
-
-        Raises
-        ------
-        ValueError
-            If the upper end is not above -1.
-        """
-        if not self.upper > -1.0:
-            raise ValueError(f"only numbers above -1 have a log1p; got [{self.lower}, {self.upper}]")
-        low = math.log1p(self.lower) if self.lower > -1.0 else -math.inf
-        return Interval(
-            0.0 if self.lower == 0.0 else _down(low), 0.0 if self.upper == 0.0 else _up(math.log1p(self.upper), 1.0)
-        )
-
-    def inflated(self, operations: float) -> Interval:
-        """Return the non-negative interval moved outward by the relative error of ``operations`` rounded operations.
-
-        Use it for ends that were computed from certified ones by a few plain operations; see
-        `shuffledp.numerics.floats.inflated`.
-        """
-        return Interval(deflated(self.lower, operations), inflated(self.upper, operations))
-
-    def published(self) -> Interval:
-        """Return the interval rounded outward to 10 significant digits, the form in which results leave the library.
-
-        See `shuffledp.numerics.floats.few_digits_up`.
-        """
-        return Interval(few_digits_down(self.lower), few_digits_up(self.upper))
-
-    def clipped(self, lower: float, upper: float) -> Interval:
-        """Return the bounds clipped to [``lower``, ``upper``], in which the number is known to lie."""
-        return Interval(min(max(self.lower, lower), upper), max(min(self.upper, upper), lower))
-
-
-def _ends(value: Interval | float) -> tuple[float, float]:
-    """Return the two ends of an interval, or a float as both ends."""
-    return (value.lower, value.upper) if isinstance(value, Interval) else (value, value)
-
-
-def _product(a: float, b: float) -> tuple[float, float]:
-    """Enclose a b; 0 times infinity is 0, because an infinite end is a limit of finite numbers."""
-    if a == 0.0 or b == 0.0:
-        return 0.0, 0.0
-    return _before(a * b), _after(a * b)
-
-
-def _quotient(a: float, b: float) -> tuple[float, float]:
-    """Return bounds on a/b for b != 0.
-
-    Infinity over infinity gives 0, its smallest limit; the largest comes from the other corners of the interval.
-    """
-    if a == 0.0 or (math.isinf(a) and math.isinf(b)):
-        return 0.0, 0.0
-    return _before(a / b), _after(a / b)
-
-
-def _hull(corners: list[tuple[float, float]]) -> Interval:
-    return Interval(min(low for low, _ in corners), max(high for _, high in corners))
-
-
-def _before(value: float) -> float:
-    """Return a lower bound on the exact result that rounded to ``value``; inf may be an overflow of a finite result."""
-    return value if value == -math.inf else next_below(value)
-
-
-def _after(value: float) -> float:
-    """Return an upper bound on the exact result that rounded to ``value``."""
-    return value if value == math.inf else next_above(value)
-
-
-def _applied(function: Callable[[float], float], value: float) -> float:
-    """Return ``function(value)``, or inf if it overflows."""
-    try:
-        return function(value)
-    except OverflowError:
-        return math.inf
-
-
-def _down(value: float) -> float:
-    """Return a lower bound on a function whose computed value is ``value``; -inf is exact, inf may be an overflow."""
-    return _before(value) if math.isinf(value) else round_down(value, _FUNCTION_ULPS)
-
-
-def _up(value: float, argument: float) -> float:
-    """Return an upper bound on a function whose computed value is ``value``; its limit at -inf (0 or -1) is exact."""
-    return value if math.isinf(value) or argument == -math.inf else round_up(value, _FUNCTION_ULPS)
-
-
-def _array_down(value: FloatArray) -> FloatArray:
-    """Return the previous doubles of non-negative numbers; 0 and infinity stay."""
-    return np.where((value > 0.0) & np.isfinite(value), next_below(value), value)
-
-
-def _array_up(value: FloatArray) -> FloatArray:
-    """Return the next doubles; infinity stays."""
-    return next_above(value)
+    goal = math.log(target)
+    gap_low = gap_high = math.inf  # |log f - goal| at the two ends, halved when an end lingers (Illinois)
+    point = 0.5 * (low + high) if guess is None else min(max(guess, low), high - 0.9 * tolerance * high)
+    stride, last = 0.01, 0
+    for step in range(200):
+        value = function(point)
+        if math.isnan(value):
+            raise NotConverged(f"a search met an undefined value at {point}; nothing can be certified")
+        gap = abs(math.log(value) - goal) if value > 0 else math.inf
+        if value > target:
+            low, gap_low, gap_high = point, gap, gap_high * (0.5 if last == 1 else 1.0)
+            last = 1
+        else:
+            high, gap_high, gap_low = point, gap, gap_low * (0.5 if last == -1 else 1.0)
+            last = -1
+        if high - low <= tolerance * high:
+            return low, high
+        if math.isfinite(gap_low) and math.isfinite(gap_high) and step % 12 != 11:
+            point = low + (high - low) * gap_low / max(gap_low + gap_high, 1e-300)
+        elif step == 0 and gap > 1.0 and last == 1:
+            point = high  # far above the target: the crossing may hug the upper end
+        elif guess is not None and stride < 1.0 and step % 12 != 11:
+            point, stride = (point * (1 + stride) if last == 1 else point * (1 - stride)), stride * 5
+        else:
+            point = 0.5 * (low + high)
+        margin = 0.4 * tolerance * high  # step past the root, so that the bracket closes from both sides
+        point = min(max(point + (margin if last == 1 else -margin), low + margin), high - margin)
+    raise NotConverged("a search did not converge in 200 steps; nothing can be certified")
 
 
 # exp, expm1 and log rounded correctly: the same double on every processor, with every NumPy and every C library.
