@@ -6,6 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
 from tools.count_house import House
 from tools.draw_house import BESIDE, PICTURE, below, lines, picture, rooms, rows
 
@@ -22,6 +23,7 @@ def imported() -> dict[str, set[str]]:
 ROOMS = PAGE[PAGE.index("## The rooms") : PAGE.index("## Three ways")]
 
 
+@pytest.mark.costly
 def test_the_page_has_a_paragraph_for_each_room():
     named = {
         room for line in re.findall(r"^\*\*\w+.*", ROOMS, re.MULTILINE) for room in re.findall(r"\*\*(\w+)\*\*", line)

@@ -145,6 +145,7 @@ def test_the_law_of_a_cell_among_many_answers_adds_up():
         assert 0 <= (1 << 192) - first - 2 * sum(others) <= 4 * largest + 2
 
 
+@pytest.mark.costly("bits:2+choice:2", "choice:2+choice:2+choice:2", "choice:3+bits:2", "choice:3+choice:2")
 @pytest.mark.parametrize("task", TASKS, ids=name_of)
 def test_the_floor_is_the_largest_divergence_of_all_pairs_of_records(task: tuple[Column, ...]):
     rng = random.Random(name_of(task) + "pairs")
@@ -400,6 +401,7 @@ def test_bad_input_is_refused(make: Callable[[], object], told: str):
         make()
 
 
+@pytest.mark.costly("5-2.0-8-0.002")
 @pytest.mark.parametrize(
     ("k", "rate", "largest", "most"),
     [

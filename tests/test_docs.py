@@ -120,6 +120,7 @@ def test_the_slow_rows_of_failures_csv_are_up_to_date():
     assert not written
 
 
+@pytest.mark.costly
 def test_the_curves_are_up_to_date():
     written = {(row["figure"], row["series"], float(row["x"])): float(row["y"]) for row in read("failures_curves")}
     points = list(failure_curves.one_budget())

@@ -95,15 +95,14 @@ def promised(body: str) -> list[str]:
 
 
 @pytest.mark.costly(
-    "decide.md",
-    "how-to/frequency.md",
-    "how-to/frequent-items.md",
-    "how-to/ledger.md",
-    "how-to/mean.md",
-    "how-to/own-randomizer.md",
-    "how-to/promise.md",
-    "index.md",
-    "start.md",
+    but=(
+        "estimates.md",
+        "how-to/attack.md",
+        "how-to/groups.md",
+        "how-to/histogram.md",
+        "how-to/tables.md",
+        "theory/brackets.md",
+    )
 )
 @pytest.mark.usefixtures("people")
 @pytest.mark.parametrize("page", pages_with("python"))
@@ -135,7 +134,6 @@ def run(command: str) -> tuple[int, str]:
 
 @pytest.mark.costly(
     but=(
-        "how-to/commands.md",
         "how-to/groups.md",
         "how-to/tables.md",
         "referee.md",
@@ -306,6 +304,7 @@ def test_an_empty_site_is_no_good_site(tmp_path):
     assert check_docs_site.main(str(tmp_path)) == 1
 
 
+@pytest.mark.costly("True")
 @pytest.mark.parametrize("browser", [False, True])
 def test_the_checker_finds_pages_that_are_too_tall(browser, tmp_path, capsys, monkeypatch):
     if browser and check_docs_site.chromium_path() is None:

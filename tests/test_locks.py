@@ -114,6 +114,7 @@ def test_a_collection_is_not_held_where_its_end_would_not_be_kept(monkeypatch, t
     assert "a collection cannot be held on Windows" in error or "x.task" in error
 
 
+@pytest.mark.costly
 def test_one_place_locks_files():
     """No other module asks for fcntl or msvcrt, which one of the systems has not."""
     asking = {

@@ -23,6 +23,7 @@ def test_a_seed_draws_the_frozen_reports():
     assert machine_files.digests() == DIGESTS
 
 
+@pytest.mark.costly
 def test_files_made_on_one_machine_are_read_on_another(tmp_path):
     """The other one's exp, expm1, log and log1p have other last digits."""
     for what, machine in (("make", ["tests.perturbed", "11"]), ("read", [])):

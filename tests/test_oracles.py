@@ -35,7 +35,7 @@ def test_uniform_clone_pair(case):
             assert close(oracles.clone_pair_delta_z_form(e0, n, eps), delta)
 
 
-@pytest.mark.costly("case0")
+@pytest.mark.costly
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", [c for c in GOLDEN if c["kind"].startswith("uniform") and c["n"] >= 200])
 def test_contour_integral_for_large_populations(case):
@@ -45,7 +45,7 @@ def test_contour_integral_for_large_populations(case):
         assert abs(oracles.clone_pair_delta_large(e0, n, eps) / delta - 1) < max(1 / clones, 0.003)
 
 
-@pytest.mark.costly("case2", "case5")
+@pytest.mark.costly(but=("case0",))
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", [c for c in GOLDEN if c["kind"].startswith("personalized")])
 def test_personal_clone_pair(case):

@@ -57,6 +57,7 @@ def loaded(command: str, table: Path) -> set[str]:
     return set(json.loads(done.stderr.splitlines()[-1]))
 
 
+@pytest.mark.costly(but=("answer",))
 @pytest.mark.parametrize("command", OWN)
 def test_a_command_loads_the_libraries_it_needs(command: str, tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
@@ -71,6 +72,7 @@ def test_help_computes_nothing(tmp_path: Path) -> None:
     assert not found & {"numpy", "scipy", "polars", "cryptography", "jinja2", "shuffledp.accounting"}
 
 
+@pytest.mark.costly
 def test_the_list_sees_what_it_forbids() -> None:
     script = f"import sys, scipy.stats\nassert {NEVER!r} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)

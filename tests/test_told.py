@@ -36,6 +36,7 @@ RESULTS = {
 }
 
 
+@pytest.mark.costly("plan")
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_result_says_itself_in_a_line(name):
     found = RESULTS[name]()
@@ -53,6 +54,7 @@ def test_the_numbers_of_a_guarantee_are_not_rounded():
     assert f"<td>{found.worst.epsilon.upper!r}</td>" in found._repr_html_()
 
 
+@pytest.mark.costly
 def test_many_levels_are_some_rows_in_a_notebook():
     budgets = sdp.Budgets([0.1 * i for i in range(1, 31)], [100] * 30)
     setting = sdp.Setting(budgets, sdp.RandomizedResponse(2), seen="reports", neighboring="replace-one")

@@ -58,7 +58,7 @@ def test_a_floor_vanishes_at_the_local_budget_and_states_what_was_drawn():
     assert not floor.keeps(0.9, 1e-6)
 
 
-@pytest.mark.costly("one-bit-ball:1.0:14:14", "rr-ball:1.0:14:14")
+@pytest.mark.costly(but=("krr:5-ball:1.0:22:17",))
 @pytest.mark.parametrize(
     ("family", "dummies"), [(R5, LAW), (BIT, BITS), (sdp.OneBit(0.0, 10.0), BITS)], ids=lambda part: part.name
 )
@@ -86,6 +86,7 @@ def test_what_does_not_fit_is_refused():
             sdp.ball_floor(LAW, **wrong)
 
 
+@pytest.mark.costly
 def test_a_search_finds_one_law_for_all_questions():
     asked = {2.0: 1.0, 4.0: 1.0}
     found = sdp.calibrate_dummies(asked, [R5, BIT, R5], 1e-6, law="ball")

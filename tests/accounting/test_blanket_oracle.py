@@ -167,7 +167,7 @@ def test_unary_encoding(k, optimized):
             assert contains(found.delta(epsilon), direct(law, [gamma] * (n - 1))), (k, optimized, epsilon0, epsilon)
 
 
-@pytest.mark.costly("10")
+@pytest.mark.costly("10", "6")
 @pytest.mark.parametrize("n", [1, 2, 6, 10])
 def test_channel_of_five_outputs_worst_of_all_pairs(n):
     ctx.prec = PRECISION
@@ -285,21 +285,7 @@ MANY = [
 ]
 
 
-@pytest.mark.costly(
-    "0.01-1000000.0-1e-05-hadamard:10",
-    "0.01-1000000.0-1e-05-krr:3",
-    "0.5-100000.0-0.003-subset:30:4",
-    "0.5-1000000.0-0.02-krr:7",
-    "1.0-1000000000000.0-1e-06-krr:1000000",
-    "1.0-1000000000000.0-1e-06-krr:3",
-    "1.0-1000000000000.0-2e-05-hadamard:10",
-    "12.0-1000000000.0-0.05-krr:3",
-    "12.0-1000000000.0-0.05-olh:50:5",
-    "20.0-1000000000000.0-0.03-hadamard:10",
-    "20.0-1000000000000.0-0.03-krr:1000000",
-    "4.0-10000000.0-0.01-krr:7",
-    "4.0-10000000.0-0.01-subset:30:4",
-)
+@pytest.mark.costly(but=("0.01-1000000.0-1e-05-krr:1000000",))
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", ["krr:3", "krr:7", "hadamard:10", "olh:50:5", "subset:30:4", "krr:1000000"])
 @pytest.mark.parametrize(("epsilon0", "n", "epsilon"), MANY)

@@ -81,7 +81,7 @@ def budgets_of(ratios: Sequence[Fraction]) -> Budgets:
 # ---------------------------------------------------------- channels
 
 
-@pytest.mark.costly("0", "47")
+@pytest.mark.costly("0", "13", "36", "47")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_channels(seed):
@@ -99,7 +99,7 @@ def test_random_channels(seed):
         check(profiles, protocol.worst(0, ratio), ratio, (table, n))
 
 
-@pytest.mark.costly("10", "3", "9")
+@pytest.mark.costly("10", "3", "5", "6", "9")
 @pytest.mark.parametrize("seed", range(12))
 def test_one_channel_under_several_stated_budgets(seed):
     """The law is the same whatever was stated; the victim of each level has the same guarantee."""

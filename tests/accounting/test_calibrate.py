@@ -67,6 +67,7 @@ SITUATIONS = [
 ]
 
 
+@pytest.mark.costly("{'randomizer': RandomizedResponse(k=10)}")
 @pytest.mark.parametrize("situation", SITUATIONS, ids=str)
 def test_the_smallest_batch(situation):
     epsilon0, epsilon, delta = 1.0, 0.8, 1e-5
@@ -94,6 +95,7 @@ def test_the_largest_budget(situation):
     assert upper(replace(setting, budgets=Budgets([found.epsilon0 * (1 + 2e-6)], [1000])), 1e-6) > 0.7
 
 
+@pytest.mark.costly("1.0-0.5-0.001")
 @pytest.mark.parametrize(("epsilon0", "epsilon", "delta"), [(1.0, 0.5, 1e-3), (0.3, 0.2, 1e-2), (2.0, 1.9, 1e-2)])
 def test_the_smallest_batch_by_trying_every_size(epsilon0, epsilon, delta):
     """The first n whose clone pair, by 40-digit sums, is within the target, and every n before is not."""
@@ -131,7 +133,7 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.costly("any-users-3", "rr-reports-3_0")
+@pytest.mark.costly(but=("rr-reports-2",))
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("setting", QUESTIONS, ids=lambda s: f"{s.randomizer_name}-{s.seen}-{s.budgets.levels}")
 def test_the_largest_factor(setting):
@@ -144,7 +146,7 @@ def test_the_largest_factor(setting):
     assert upper(replace(setting, budgets=Budgets(more, setting.budgets.counts)), 1e-6) > 0.6
 
 
-@pytest.mark.costly("any-users-3", "rr-reports-3_0")
+@pytest.mark.costly(but=("rr-reports-2",))
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("setting", QUESTIONS[:-1], ids=lambda s: f"{s.randomizer_name}-{s.seen}-{s.budgets.levels}")
 def test_the_smallest_batch_of_several_levels(setting):
@@ -161,7 +163,7 @@ def test_a_batch_of_several_levels_is_not_larger_than_certify_needs():
     assert calibrate_batch(ask(MIX, RR), 0.6, 1e-6).n == 140
 
 
-@pytest.mark.costly("levels1-counts1-613", "levels2-counts2-700")
+@pytest.mark.costly(but=("levels0-counts0-1305",))
 @pytest.mark.parametrize(
     ("levels", "counts", "smallest"),
     [([2.0, 3.0], [9, 13], 1305), ([0.2, 2.0, 3.0], [30, 50, 16], 613), ([1.0, 3.0], [39, 35], 700)],
@@ -173,6 +175,7 @@ def test_one_user_fewer_is_not_certified(levels, counts, smallest):
     assert upper(ask(apportioned(mix, smallest - 1), RR), 1e-3) > 0.2
 
 
+@pytest.mark.costly
 def test_a_larger_factor_of_several_levels_is_not_certified():
     """The factor was 0.83247, with an epsilon of 0.1984."""
     found = calibrate_scale(ask(Budgets([0.2, 2.0, 3.0], [150, 250, 80]), RR), 0.2, 1e-3)
@@ -316,6 +319,7 @@ def test_budgets_stop_at_the_largest_accepted():
     assert found.setting.budgets.epsilons.tolist() == [700.0]
 
 
+@pytest.mark.costly
 def test_hopeless_questions_say_what_to_do():
     with pytest.raises(InvalidInput, match=r"no batch up to 1e\+12 users .* lower the local budget"):
         calibrate_n(epsilon0=700.0, epsilon=1.0, delta=1e-6)

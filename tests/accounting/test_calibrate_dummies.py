@@ -51,7 +51,7 @@ def test_sixty_with_a_laplace_number_of_ones_serve_and_two_fewer_fail_at_every_r
         assert not keeps(BIT, sdp.DiscreteLaplace(58, math.exp(step / 400.0)))
 
 
-@pytest.mark.costly("promises1-family1-860")
+@pytest.mark.costly("promises1-family1-860", "promises2-family2-956")
 @pytest.mark.parametrize(
     ("promises", "family", "most"),
     [
@@ -66,6 +66,7 @@ def test_the_table_of_the_theory(promises, family, most):
     assert most - 3 <= found <= most
 
 
+@pytest.mark.costly
 def test_several_reports_of_one_person():
     """Four times as many uniform dummies are not quite enough for two reports, nor twice as many Laplace ones."""
     one, two = (sdp.calibrate_dummies(PROMISES, BIT, 1e-6, reports=r).counts[0] for r in (1, 2))
@@ -78,6 +79,7 @@ def test_several_reports_of_one_person():
     assert krr.counts == (692,)
 
 
+@pytest.mark.costly
 def test_two_questions_of_different_families():
     families = [sdp.RandomizedResponse(5), sdp.OneBit(0.0, 1.0)]
     found = sdp.calibrate_dummies(PROMISES, families, 1e-6)
@@ -97,6 +99,7 @@ def test_two_questions_of_different_families():
     assert first + second < 1100
 
 
+@pytest.mark.costly
 def test_two_questions_of_one_family_and_a_mixture_of_laws():
     assert sdp.calibrate_dummies(PROMISES, sdp.RandomizedResponse(5), 1e-6, 2).counts == (346, 346)
     mixed = sdp.calibrate_dummies(PROMISES, [sdp.RandomizedResponse(5), BIT], 1e-6, law="laplace")

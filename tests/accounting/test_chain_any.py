@@ -128,6 +128,7 @@ def hockey_stick(one, other, epsilon):
     return float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
 
 
+@pytest.mark.costly("0.5-100-4")
 @pytest.mark.parametrize(("epsilon0", "n", "records"), [(0.3, 150, 3), (0.5, 300, 3), (1.0, 300, 3), (0.5, 100, 4)])
 def test_no_channel_leaks_more(epsilon0, n, records):
     """Random corners of all channels, random crowds and neighbours: exact divergences stay below."""

@@ -89,6 +89,7 @@ def check(profile: PrivacyProfile, cells: Cells, epsilons: Sequence[float], narr
         assert found.width <= narrow * truth + 1e-300, (epsilon, found, float(truth))
 
 
+@pytest.mark.costly("1.0-8-2")
 @pytest.mark.parametrize(("epsilon0", "n", "rounds"), [(0.7, 2, 2), (0.7, 3, 4), (2.0, 4, 3), (4.0, 2, 5), (1.0, 8, 2)])
 def test_small_clone_pairs_multiplied_out(epsilon0, n, rounds):
     cells = product(*[clone_cells(epsilon0, n)] * rounds)
@@ -168,6 +169,7 @@ def test_different_rounds_multiplied_out():
     check(profile, cells, [0.0, 0.1, 0.7, 1.9, 3.3, 4.1], 0.03)
 
 
+@pytest.mark.costly("9")
 @pytest.mark.parametrize("others", [1, 4, 9])
 def test_a_witness_is_composed_one_way_round(others):
     """The same neighbours in every round: both directions multiplied out, and no mixture of them."""
@@ -180,6 +182,7 @@ def test_a_witness_is_composed_one_way_round(others):
     assert backward.lower <= hockey([(q, p) for p, q in cells], 0.53) <= backward.upper
 
 
+@pytest.mark.costly("0.02-400")
 @pytest.mark.parametrize(("epsilon0", "rounds"), [(0.02, 400), (1.0, 7), (5.0, 3)])
 def test_randomized_response_is_a_binomial(epsilon0, rounds):
     w = 1 / (1 + exp(-mpf(epsilon0)))
@@ -217,6 +220,7 @@ def test_reference_points(epsilon0, n, printed):
         assert found.width <= 6e-4 * found.upper
 
 
+@pytest.mark.costly
 def test_depth():
     """Far below 1e-16 enclosures stay narrow."""
     profile = ComposedProfile.of(one_budget_profile(1.0, 10_000, coarse=False), 3)
@@ -265,6 +269,7 @@ def test_mass_at_infinity_adds_up():
     assert profile.renyi(2.0).upper == math.inf
 
 
+@pytest.mark.costly
 def test_renyi_adds_up_and_converts_to_no_less():
     """Renyi curves sum; converted to (epsilon, delta) they are another upper bound, never below the lower end."""
     one, two = one_budget_profile(1.0, 1000, coarse=False), one_budget_profile(2.0, 5000, coarse=False)
@@ -281,6 +286,7 @@ def test_renyi_adds_up_and_converts_to_no_less():
     assert found.upper <= float(converted.min()) <= 1.25 * found.upper
 
 
+@pytest.mark.costly
 def test_tradeoff_and_total_variation_of_rounds():
     one = one_budget_profile(1.0, 1000, coarse=False)
     several = ComposedProfile.of(one, 64)
@@ -418,6 +424,7 @@ def test_what_is_above_a_known_bound_is_stated_more_widely():
     assert ComposedProfile(((pair, 8),)).epsilon_below(1e-6, math.inf) == whole
 
 
+@pytest.mark.costly(but=("2.0-10000-100-1e-06",))
 @pytest.mark.parametrize(
     ("epsilon0", "n", "rounds", "delta"), [(0.5, 100, 2, 1e-6), (1.0, 1000, 8, 1e-10), (2.0, 10_000, 100, 1e-6)]
 )

@@ -72,6 +72,7 @@ RECORDS = st.floats(0.0, 1.0)
 LOG_RATIO = st.floats(-1.2, 1.2)
 
 
+@pytest.mark.costly
 @settings(max_examples=200, deadline=None)
 @given(
     kind=st.sampled_from(["laplace", "gaussian"]),

@@ -151,6 +151,7 @@ def test_importance_sampling_of_the_ordered_protocol_agrees(epsilon):
     assert found.upper - found.lower < 0.02 * found.value
 
 
+@pytest.mark.costly
 def test_the_ordered_protocol_itself_refutes_the_claim():
     """50,000 runs of the protocol, permutation, lies and all, at 99.9 % (false alarm 1e-3, seeded)."""
     asked = setting(Budgets([0.01, 4.0], [900, 100]), seen="users")

@@ -127,7 +127,7 @@ def test_several_bits_are_exact_and_the_worst_records_are_all_ones_and_all_zeros
         check(floor.delta(epsilon), worst)
 
 
-@pytest.mark.costly("3-hadamard")
+@pytest.mark.costly("1-hadamard", "3-hadamard")
 @pytest.mark.parametrize(
     ("family", "row", "records"),
     [
@@ -195,6 +195,7 @@ def test_several_questions_against_the_product_of_their_laws(counts):
         check(whole.delta(epsilon), exact, 1e-8)
 
 
+@pytest.mark.costly
 def test_a_sum_of_many_losses_contains_the_exact_product():
     """The lower end of three questions once came from laws that dominate: .16340251 to .16340346 missed .1634045."""
     bit = sdp.floor_profile(sdp.RandomizedResponse(2), 0.5, sdp.Uniform(632))

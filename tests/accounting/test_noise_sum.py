@@ -88,7 +88,7 @@ def test_different_scales(scales, eps, relative):
         encloses(found, truth, relative)
 
 
-@pytest.mark.costly("30-3.0-0.318-0.0001")
+@pytest.mark.costly("20-1.0-0.9-1e-05", "30-3.0-0.318-0.0001")
 @pytest.mark.parametrize(
     ("n", "scale", "eps", "relative"),
     [(2, 2.0, 0.45, 1e-6), (5, 0.5, 1.2, 1e-7), (10, 1.0, 0.0, 1e-8), (20, 1.0, 0.9, 1e-5), (30, 3.0, 0.318, 1e-4)],

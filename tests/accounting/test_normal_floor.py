@@ -142,6 +142,7 @@ def test_a_search_finds_a_law_for_every_question():
     assert not sdp.compose_floors(floors).keeps(1.0, 1e-6)
 
 
+@pytest.mark.costly
 def test_normal_dummies_beat_the_ball_in_long_questionnaires_alone():
     for questions, better in ((3, "ball"), (20, "normal")):
         family, asked = sdp.RandomizedResponse(5), {4.0: 2.0}
@@ -262,6 +263,7 @@ def test_weights_that_are_nearly_normal_are_certified_as_they_are_and_others_not
 MANY_SIZES = [StatedCells(k, normal_side(14.0, 80)[: 66 + k % 3 * 7]) for k in range(3, 35)]
 
 
+@pytest.mark.costly("thirty-two sizes", "wide")
 @pytest.mark.parametrize(
     ("columns", "kept", "digest"),
     [(MANY_SIZES, [WHOLE * 9 // 10 - place for place in range(32)], "b926057bb6689f87"),

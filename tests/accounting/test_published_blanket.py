@@ -219,7 +219,7 @@ def laplace_square(e0: float, x0: float, x1: float, eps: float) -> mpf:
     return quad(integrand, [-mp.inf, *cuts, mp.inf])
 
 
-@pytest.mark.costly("0.2")
+@pytest.mark.costly
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("e0", [0.2, 1.0, 3.0])
 def test_laplace_constants_and_that_the_end_points_are_worst(e0):

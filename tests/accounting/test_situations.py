@@ -268,6 +268,7 @@ def test_a_group_among_many_levels_is_not_capped_at_one_budget():
     assert sum(max(p - ratio * q, 0) for p, q in zip(P, Q, strict=True)) <= 1e-6
 
 
+@pytest.mark.costly
 def test_nobody_leaks_more_than_her_own_reports_whoever_colludes():
     """Colluding users empty many of forty levels: their victims keep their own budgets, and their own witnesses."""
     budgets = Budgets([*(0.001 * i for i in range(1, 41)), 2.0], [1] * 40 + [100])

@@ -26,7 +26,7 @@ PROFILES = {
 }
 
 
-@pytest.mark.costly("large", "rounds")
+@pytest.mark.costly(but=("small",))
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_stored_curve_is_above_and_close(name):
     profile = PROFILES[name]
@@ -38,7 +38,7 @@ def test_a_stored_curve_is_above_and_close(name):
     assert kept.delta(0.1).lower == 0.0
 
 
-@pytest.mark.costly("rounds")
+@pytest.mark.costly(but=("small",))
 @pytest.mark.parametrize("name", PROFILES)
 def test_what_was_kept_composes_like_the_profile(name):
     kept = StoredProfile.of(PROFILES[name])
@@ -115,7 +115,7 @@ def least_room(kept: StoredProfile, outside: float, mu: float) -> float:
     return found
 
 
-@pytest.mark.costly("large-1e-09", "large-1e-20", "rounds-1e-09", "rounds-1e-20", "small-1e-09")
+@pytest.mark.costly("large-1e-09", "large-1e-20", "rounds-0.001", "rounds-1e-09", "rounds-1e-20", "small-1e-09")
 @pytest.mark.parametrize("outside", [1e-3, 1e-9, 1e-20])
 @pytest.mark.parametrize("name", [*PROFILES, "stated"])
 def test_a_cover_is_above_the_curve_everywhere_and_a_smaller_one_is_not(name, outside):

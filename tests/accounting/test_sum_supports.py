@@ -191,12 +191,14 @@ def is_a_bracket(name, budgets, options):
     return ordered and 0.0 < found.epsilon.lower <= found.epsilon.upper
 
 
+@pytest.mark.costly("olh:10", "oue:3")
 @pytest.mark.parametrize("name", NAMES)
 def test_no_lower_end_is_0_and_none_passes_the_upper_end(name):
     for situation, asked in SITUATIONS.items():
         assert is_a_bracket(name, *asked), situation
 
 
+@pytest.mark.costly(but=("rounds-olh:10:4",))
 @pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("situation", COSTLY_SITUATIONS)

@@ -141,6 +141,7 @@ def check_golden(profile: PrivacyProfile, case: dict[str, object]) -> None:
         assert one.width <= 5e-4 * golden, (order, one, golden)
 
 
+@pytest.mark.costly("n=50,v=None")
 @pytest.mark.parametrize("case", golden_cases("uniform clone pair"))
 def test_golden_uniform(case):
     check_golden(one_budget_profile(case["epsilon0"], case["n"], coarse=False), case)
@@ -181,6 +182,7 @@ def test_reference_points():
         assert found.width <= 3e-4 * found.upper
 
 
+@pytest.mark.costly
 def test_a_curve_is_the_same_as_its_points_and_does_not_decrease():
     profile = one_budget_profile(1.0, 1000, coarse=False)
     orders = np.geomspace(1.05, 3000.0, 20).reshape(4, 5)
@@ -192,6 +194,7 @@ def test_a_curve_is_the_same_as_its_points_and_does_not_decrease():
     assert curve.lower[2, 2] <= one.upper
 
 
+@pytest.mark.costly
 def test_deep_orders_stay_narrow_and_below_the_budget():
     found = one_budget_profile(1.0, 10_000, coarse=False).renyi(1e4)
     assert found.upper <= 1.0
@@ -216,7 +219,7 @@ def _clone_renyi_by_maximum(epsilon0: float, n: int, order: float) -> float:
     return float(logs.max()) / (order - 1)
 
 
-@pytest.mark.costly("0.05")
+@pytest.mark.costly("0.05", "0.4")
 @pytest.mark.parametrize("share", [0.05, 0.4, 0.8, 0.999])
 def test_deep_logarithms_of_the_clone_pair(share):
     """E psi_C summed over every number of clones, in logarithms of 40 digits."""

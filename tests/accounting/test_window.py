@@ -437,7 +437,7 @@ def test_the_best_tabled_test_and_its_mass_are_those_of_the_exact_law(outside):
     assert test.best(5.0) == (0.0, Interval(0.0, 0.0))
 
 
-@pytest.mark.costly("gaussian", "laplace")
+@pytest.mark.costly
 @pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
 def test_few_tabled_windows_show_as_much_over_rounds_as_all_at_every_knot(law):
     pure = law is LAPLACE

@@ -122,6 +122,7 @@ IN_CLEAR = {
 }
 
 
+@pytest.mark.costly("last 1 %")
 @pytest.mark.parametrize("name", IN_CLEAR)
 def test_rows_that_are_sent_in_clear_at_one_place_of_a_call_are_caught(name):
     """Version 0.1.0 called with 12,500 rows only, and passed all of these."""

@@ -27,7 +27,7 @@ def plain_setting(**situation) -> sdp.Setting:
     return sdp.Setting(sdp.Budgets((1.0,), (300,)), "any", seen="reports", neighboring="replace-one", **situation)
 
 
-@pytest.mark.costly("any", "olh:8", "subset:6")
+@pytest.mark.costly(but=("krr:5",))
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "name", ["any", "rr", "krr:5", "sue:4", "oue:4", "olh:8", "hadamard:5", "subset:6", "one-bit", "laplace"]
@@ -138,6 +138,7 @@ def test_bounds_are_listed_only_where_asked_for(run):
     assert run(*PLAIN, "--bounds", "most").error == "--bounds must be certified or all; got 'most'"
 
 
+@pytest.mark.costly
 def test_the_head_says_over_how_many_rounds(run):
     assert ", over all 12 rounds (" in run(*PLAIN, "--rounds", 12).out.splitlines()[0]
     assert "round" not in run(*PLAIN).out.splitlines()[0]

@@ -105,6 +105,7 @@ def test_the_rows_that_are_asked_are_named_everywhere(run, tmp_path, name):
     assert (found["n"], found["where"]) == (600, [{"column": "side", "values": ["south"]}])
 
 
+@pytest.mark.costly
 def test_several_questions_of_the_rows_that_are_asked(run, run_as_typed):
     ask = ("release", "p.csv", "--ask", "mean hours 0 40", "--ask", "frequency vote yes,no", *TERMS)
     found = run(*ask, *SOUTH, "--json").json
@@ -143,6 +144,7 @@ ASKED = ("--epsilon0", "budget", "--delta", "1e-6", "--seen", "reports")
 GROUPED = ("--by", "side", "--groups", "north,south")
 
 
+@pytest.mark.costly
 def test_what_holds_for_everybody_is_the_largest_of_all_groups(run, tmp_path):
     """A level may cost most in a group that is not the weakest: it was .0872 where .2719 is right."""
     rows = "yes,north,0.5\n" * 900 + "no,north,4\n" * 100 + "yes,south,0.5\n" * 60 + "no,south,0.6\n" * 60

@@ -88,6 +88,7 @@ def one_entry_in_a_ledger(run: Run) -> None:
     assert "--margins weights the table of one batch" in refused(run, *entered, "--margins", "m.csv")
 
 
+@pytest.mark.costly
 def test_a_survey_of_groups_from_draft_to_comparison(survey, run, tmp_path):
     told = json.loads(ok(run, "task", "draft", "survey.toml", "--out", "told", "--json"))
     assert [(each["name"]["en"], each["people"]) for each in told["groups"]][2] == (told["smallest"], 8) == ("Hall", 8)

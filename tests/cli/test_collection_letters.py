@@ -51,6 +51,7 @@ def test_short_codes_have_sixty_bits_and_can_be_mistyped():
     assert [read_code(text) for text in ("", "0000-0000", "U" * 12, "0" * 13)] == [None] * 4
 
 
+@pytest.mark.costly
 def test_a_short_code_lets_one_person_answer(task, run, tmp_path):
     ok(run, "task", "codes", "lunch.task", "3", "--short", "--links", "codes.csv", "--letters", "letters.html")
     links = links_in(tmp_path / "codes.csv")

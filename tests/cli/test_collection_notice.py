@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from shuffledp.cli.demo.service import running
 from shuffledp.collection.fields import write_time
 from tests.cli.conftest import Run
@@ -11,6 +13,7 @@ from tests.collection.service import DAY, store_at
 from tests.collection.tasks import posted_second
 
 
+@pytest.mark.costly
 def test_the_command_extends_and_status_says_so(run: Run, tmp_path):
     now = int(time.time())
     times = {"opens": now - DAY, "closes": now + DAY, "expires": now + 2 * DAY}

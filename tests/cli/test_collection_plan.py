@@ -178,6 +178,7 @@ def test_what_cannot_be_had_names_numbers_that_do():
     assert half_width_of(FIVE[0].family, dummies, (("", needed, 500),)) <= 0.02
 
 
+@pytest.mark.costly
 def test_questions_and_shufflers_that_stand_in_the_way_are_named_where_they_do():
     """With one shuffler "±" was told also where it was as wide, or wider, or not allowed."""
     two = (Planned("one", Family("rr", 2)), Planned("two", Family("rr", 2)))
@@ -256,6 +257,7 @@ def test_a_survey_that_cannot_be_planned_writes_nothing(run, tmp_path, wishes, m
     assert [path.name for path in tmp_path.iterdir()] == ["survey.toml"]
 
 
+@pytest.mark.costly
 def test_a_promise_that_no_law_keeps_is_refused_with_one_that_would_do(run, tmp_path):
     (tmp_path / "survey.toml").write_text(SURVEY.format(wishes="people = 500"), encoding="utf-8")
     told = run("task", "plan", "survey.toml", "--promise", "0.002")
@@ -322,6 +324,55 @@ def planned(text: bytes) -> CollectionPlan:
 TOGETHER = (tuple(KINDS)[:-1], ("hadamard", "a number"))
 
 
+@pytest.mark.costly(
+    "kinds0-the defaults",
+    "kinds1-one shuffler accepted",
+    "kinds10-one shuffler accepted",
+    "kinds11-wanted",
+    "kinds12-wanted, one shuffler accepted",
+    "kinds13-wanted from anybody",
+    "kinds14-levels",
+    "kinds15-levels, wanted",
+    "kinds17-groups with levels",
+    "kinds18-the defaults",
+    "kinds19-one shuffler accepted",
+    "kinds2-wanted",
+    "kinds27-the defaults",
+    "kinds28-one shuffler accepted",
+    "kinds29-wanted",
+    "kinds3-wanted, one shuffler accepted",
+    "kinds30-wanted, one shuffler accepted",
+    "kinds31-wanted from anybody",
+    "kinds32-levels",
+    "kinds33-levels, wanted",
+    "kinds35-groups with levels",
+    "kinds4-wanted from anybody",
+    "kinds46-one shuffler accepted",
+    "kinds5-levels",
+    "kinds50-levels",
+    "kinds51-levels, wanted",
+    "kinds6-levels, wanted",
+    "kinds7-groups",
+    "kinds72-the defaults",
+    "kinds73-one shuffler accepted",
+    "kinds74-wanted",
+    "kinds75-wanted, one shuffler accepted",
+    "kinds76-wanted from anybody",
+    "kinds77-levels",
+    "kinds78-levels, wanted",
+    "kinds79-groups",
+    "kinds8-groups with levels",
+    "kinds80-groups with levels",
+    "kinds83-wanted",
+    "kinds84-wanted, one shuffler accepted",
+    "kinds85-wanted from anybody",
+    "kinds89-groups with levels",
+    "kinds9-the defaults",
+    "kinds90-the defaults",
+    "kinds91-wanted",
+    "kinds92-the defaults",
+    "kinds93-wanted",
+)
 @pytest.mark.parametrize(
     ("kinds", "wish"),
     [
@@ -362,6 +413,7 @@ def test_a_wish_that_only_a_finer_number_would_meet_is_refused():
         draft_of_survey(text, KEY)
 
 
+@pytest.mark.costly
 def test_an_accepted_shuffler_is_known_to_the_plan():
     """`wanted = 3` was refused with "one shuffler allows 4", and the table lacked the level 6."""
     accepted = "people = 350\naccept_one_shuffler = true"
@@ -408,6 +460,7 @@ def test_levels_that_plan_nobody_are_drafted_and_not_planned():
     assert plan_collection(request_of_survey(text, people=300)).offer.levels[1][2] == 150
 
 
+@pytest.mark.costly(but=("kinds4-1.0",))
 @pytest.mark.parametrize(
     ("kinds", "promise"),
     [(["a choice"] * 3, 1.0), (["several"], 1.0), (["several"] * 3, 1.0), (["a choice"] * 4, 2.0), (["a list"], 1.0)],
@@ -476,6 +529,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.costly(but=("kinds4-people = 200\\npromise = 1\\nwanted = 6",))
 @pytest.mark.parametrize(("kinds", "wishes"), REFUSED)
 def test_every_way_that_is_named_reaches_what_is_wanted(kinds, wishes):
     text = survey(kinds, wishes)

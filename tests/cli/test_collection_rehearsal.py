@@ -53,6 +53,7 @@ def test_a_trial_says_so_in_every_language_and_is_open(survey):
     assert trial.task.draft.analyzer_key != other.task.draft.analyzer_key
 
 
+@pytest.mark.costly
 def test_a_rehearsal_finds_what_was_made_up(survey, tmp_path):
     """Four questions of all sorts: nine intervals at 1 - 1e-9, so a false alarm has a chance of 1e-8."""
     survey.write_text(SURVEY + MORE, encoding="utf-8")
@@ -66,6 +67,7 @@ def test_a_rehearsal_finds_what_was_made_up(survey, tmp_path):
             assert least <= true <= most, place
 
 
+@pytest.mark.costly
 def test_a_rehearsal_on_the_command_line_leaves_nothing(survey, run, tmp_path):
     out = ok(run, "task", "rehearse", "survey.toml", "--people", "30", "--report", "page.html")
     assert "A rehearsal: 30 made-up people" in out
@@ -86,6 +88,7 @@ def test_a_survey_with_groups_is_tried_by_its_first(tmp_path):
     assert trial_of(path, b"\7" * 32).task.draft.title == {"en": "TEST: Lunch: Kitchen"}
 
 
+@pytest.mark.costly
 def test_the_preview_serves_the_page_on_this_machine_until_it_is_ended(survey, tmp_path):
     environment = os.environ | {"TMPDIR": str(tmp_path / "tmp"), "PYTHONUNBUFFERED": "1"}
     (tmp_path / "tmp").mkdir()

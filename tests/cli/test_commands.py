@@ -102,7 +102,7 @@ def test_amplify_shows_people_a_table(run):
     assert "asymptotic (not a guarantee)" in listed.out
 
 
-@pytest.mark.costly("population0", "population1")
+@pytest.mark.costly(but=("population2",))
 @pytest.mark.parametrize(
     "population",
     [
@@ -297,9 +297,7 @@ def test_demo(run, tmp_path):
 ELSEWHERE = {"plan", "predict", "task", "answer", "open", "serve", "total", "difference", "completion"}
 
 
-@pytest.mark.costly(
-    "amplify", "audit", "demo", "frequent-items", "histogram", "ledger", "release", "reproduce", "variance"
-)
+@pytest.mark.costly("crosstab", "reproduce", "train")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command not in ELSEWHERE])
 def test_the_example_of_help_runs(run, command, monkeypatch):
@@ -325,6 +323,7 @@ HEAVY = (
 )  # fmt: skip
 
 
+@pytest.mark.costly
 def test_help_loads_nothing_heavy():
     """What is loaded, not how long it takes: a time would depend on the machine."""
     code = (

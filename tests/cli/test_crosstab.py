@@ -48,6 +48,7 @@ def test_one_table_everywhere(run, tmp_path):
     assert "for independence" in page
 
 
+@pytest.mark.costly
 def test_groups_rows_and_budgets(run):
     found = run(
         *TABLE, "--epsilon0", "budget", "--delta", 1e-6, "--by", "city", "--groups", "Oslo,Bergen", "--json"
@@ -66,6 +67,7 @@ def test_a_test_of_one_group_bears_its_name(run):
     assert len(told) == 1 or [line.partition(":")[0] for line in told] == ["Oslo", "Bergen"]
 
 
+@pytest.mark.costly
 def test_in_one_release_with_others(run, tmp_path):
     ask = ("--ask", "crosstab side,vote north,south yes,no", "--ask", "frequency vote yes,no")
     out = run("release", "p.csv", *ask, *ASK, "--report", "r.html").out

@@ -18,6 +18,7 @@ def screen(run, monkeypatch) -> list[str]:
     return [line.rstrip() for line in shown.out.splitlines()]
 
 
+@pytest.mark.costly
 def test_the_first_screen_fits_a_terminal_and_helps(screen):
     """Noise is secure, so no seed: a share is off by 2 points, 6 standard errors, in less than 1 run of 10^8."""
     assert len(screen) <= 40

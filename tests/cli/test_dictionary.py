@@ -90,6 +90,7 @@ def test_a_file_that_holds_no_words_is_one_line(run, tmp_path, words, message):
     assert not (tmp_path / "towns.draft").exists()
 
 
+@pytest.mark.costly
 def test_the_result_says_which_words_are_present_and_which_may_be(run, collected):
     told = json.loads(run(*OPEN, "--report", "towns.html", "--json").out)["releases"][0]
     assert told["present"] == ["word 4", "word 5"]
@@ -107,6 +108,7 @@ def test_the_result_says_which_words_are_present_and_which_may_be(run, collected
     assert run("task", "verify", "towns.task", "towns.release").status == 0
 
 
+@pytest.mark.costly(but=("cells",))
 @pytest.mark.parametrize("changed", ["present", "cells", "estimates", "possible"])
 def test_a_release_whose_words_do_not_follow_from_its_cells_is_refused(run, collected, changed):
     """The analyzer signs what it likes; the numbers of rows in the cells tell."""

@@ -125,6 +125,7 @@ def test_a_person_can_read_it(run, wave, kind):
     "arguments0-needs two files, or one file of groups",
     "arguments1-the same one twice",
     "arguments2-a frequency and a mean",
+    "arguments3-name two of them with --between A B",
     "arguments5-'east', none of the groups of g.json: north, south",
     "arguments7-s.json is a simulation",
 )
@@ -208,7 +209,12 @@ def test_one_of_several_questions_is_chosen_by_name(run, wave):
     assert mixed["question"] == "mean"
 
 
-@pytest.mark.costly("words0-told0", "words1---question 'hours' means several of the questions of a.json")
+@pytest.mark.costly(
+    but=(
+        "words3-means none",
+        "words4-means none",
+    )
+)
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -262,6 +268,7 @@ def test_in_python_a_simulation_and_a_variance_are_refused():
         sdp.difference(first, wider, delta=1e-6)
 
 
+@pytest.mark.costly("frequency")
 @pytest.mark.parametrize("kind", ["frequency", "mean"])
 def test_two_groups_of_34_have_the_interval_of_their_joint_law(run, tmp_path, kind):
     """The laws are read from what a release printed; by Bennett's inequality it is 3.1 standard errors wide."""

@@ -123,7 +123,7 @@ def page_of(name: str) -> str:
         return file.read()
 
 
-@pytest.mark.costly("histogram", "mean")
+@pytest.mark.costly
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("question", ALL)
 def test_what_the_weights_mean_is_stated_everywhere(run, question):

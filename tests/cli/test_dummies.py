@@ -11,6 +11,7 @@ FIND = ("calibrate", "--find", "dummies", "--delta", "1e-6")
 PROMISES = ("--promise", "0.5=0.1", "--promise", "1=0.25", "--promise", "4=1")
 
 
+@pytest.mark.costly
 def test_floor_and_crowd_in_json(run):
     answer = run(*CROWD, "--randomizer", "krr:5", "--dummies", "172", "--json").json
     assert answer["setting"]["dummies"] == {"law": "uniform", "count": 172}

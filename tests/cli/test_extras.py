@@ -41,6 +41,7 @@ def posted(made, tmp_path):
     return shutil.copytree(made, tmp_path, dirs_exist_ok=True)
 
 
+@pytest.mark.costly
 def test_what_a_collection_does_without_an_extra(posted):
     done = without_extras(posted, "task", "status", "--json")
     assert json.loads(done.stdout)["tasks"][0]["state"] == "open"
@@ -55,6 +56,7 @@ def test_what_a_collection_does_without_an_extra(posted):
     assert "pip" not in done.stderr  # nobody listens there; no module is missing
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("command", "words", "module"),
     [

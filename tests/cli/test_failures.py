@@ -137,6 +137,7 @@ KINDS = ["full disk", "Ctrl-C before", "Ctrl-C after"]
 QUICK = [pytest.param(name, marks=[] if name in ("mean --json", "open") else pytest.mark.slow) for name in COMMANDS]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", QUICK)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_last_write_of_each_sort(stopped, name, kind):
@@ -184,6 +185,7 @@ def each_write(stopped, name, kind, *, every):  # type: ignore[no-untyped-def]
                 assert json.loads(result.out) if answer.startswith("{") else result.out  # the answer is shown
 
 
+@pytest.mark.costly
 def test_a_limit_that_was_set_is_told(stopped):
     """The page fails; the limit stands, and can be set only once."""
     command = ("ledger", "q.ledger", "--limit", "1,1e-6", "--report", "page.html")
@@ -253,6 +255,7 @@ def test_a_closed_stdout_costs_nothing(folder):
     assert entries(folder) == 0
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_full_disk_behind_stdout_says_what_is_spent(folder, more):
@@ -266,6 +269,7 @@ def test_a_full_disk_behind_stdout_says_what_is_spent(folder, more):
     assert entries(folder) == 1
 
 
+@pytest.mark.costly
 def test_a_reader_that_has_gone_is_told_what_is_spent(folder):
     read, write = os.pipe()
     os.close(read)
@@ -276,6 +280,7 @@ def test_a_reader_that_has_gone_is_told_what_is_spent(folder):
     assert (ended.returncode, entries(folder)) == (1, 1)
 
 
+@pytest.mark.costly
 def test_a_polite_kill_says_what_is_spent(folder):
     """SIGTERM right after the entry: it ended without a word."""
     kill = (

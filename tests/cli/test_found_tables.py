@@ -109,6 +109,7 @@ def test_an_epsilon_to_publish(run, tmp_path):
     assert error == "--consent belongs to --epsilon0, and --target-epsilon finds that"
 
 
+@pytest.mark.costly
 def test_a_column_of_budgets_under_an_epsilon_to_publish(run_as_typed, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("vote,consent\n" + "yes,low\nno,high\n" * 1000)

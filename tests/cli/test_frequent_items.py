@@ -100,6 +100,7 @@ def test_groups_and_budgets(run):
     assert [group["estimates"][0]["item"] for group in answer["groups"]] == ["ORD", "ORD"]
 
 
+@pytest.mark.costly
 def test_beside_other_questions(run, tmp_path):
     (tmp_path / "questions.toml").write_text(
         '[[questions]]\ncolumn = "dest"\nkind = "frequent-items"\ncandidates = ["ORD", "ATL"]\n'
@@ -116,6 +117,7 @@ def test_asked_in_words():
     assert parse_ask("frequent-items dest").question == FrequentItems()
 
 
+@pytest.mark.costly
 def test_a_file_of_candidates_and_a_ledger(run, tmp_path):
     (tmp_path / "airports.txt").write_text("ORD\nATL\nLAX\n", encoding="utf-8")
     command = ("frequent-items", "flights.csv", "--value", "dest", "--candidates", "airports.txt", "--delta", "1e-4")

@@ -241,6 +241,7 @@ def test_groups_and_several_questions_come_together():
 PERSONS = [f"p{i // 2}" for i in range(N)]
 
 
+@pytest.mark.costly
 def test_person_rows_and_ledger_work_on_every_front(tmp_path):
     """100 persons of two rows each: refused without a rule, one row of each used with one, and entered."""
     table = PEOPLE.with_columns(who=pl.Series(PERSONS))

@@ -196,6 +196,7 @@ def test_total_composes_what_json_says(run, tmp_path):
     assert exact.lower <= found["epsilon"]["upper"] <= exact.upper * 1.005
 
 
+@pytest.mark.costly
 def test_rows_never_pass_for_people(run, tmp_path):
     # total, difference and the ledger spoke of people where each row had been taken as one
     pl.read_csv(tmp_path / "people.csv").with_row_index("person").write_csv(tmp_path / "known.csv")

@@ -83,6 +83,7 @@ def test_groups_by_two_columns_are_those_of_the_margins_and_raked(pairs, run):
     assert json.loads(run(*asked, *named, "--json").out) == told
 
 
+@pytest.mark.costly
 def test_release_weights_every_question(pairs, run):
     ask = ("release", "votes.csv", "--ask", "frequency vote yes,no", "--ask", "mean hours 0 80", *TWO)
     alone = json.loads(run(*ASK[:6], *TWO, "--margins", "margins.csv", "--json").out)["weighted"]

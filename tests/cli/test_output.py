@@ -146,7 +146,7 @@ SHOWN = {
 }  # fmt: skip
 
 
-@pytest.mark.costly("amplify-40", "plan-40", "plan-60")
+@pytest.mark.costly("amplify-40", "amplify-60", "plan-40", "plan-60")
 @pytest.mark.parametrize("columns", [40, 60])
 @pytest.mark.parametrize("command", SHOWN)
 def test_a_narrow_terminal_cuts_no_number_and_no_word(run, votes, monkeypatch, command, columns):

@@ -196,6 +196,7 @@ def test_the_example_of_help_runs(run):
 MEAN = ("--question", "mean", "--low", "0", "--high", "1", "--mechanism", "one-bit", "--target-epsilon", "1")
 
 
+@pytest.mark.costly
 def test_over_rounds_and_against_the_shuffler(run):
     arguments = (
         "plan",
@@ -230,6 +231,7 @@ def test_dummies_need_a_shuffler_who_adds_them(run):
     assert "adds the dummies and mixes the batch." in said
 
 
+@pytest.mark.costly
 def test_a_plan_with_dummies_over_rounds_warns_of_nothing(run):
     """Thresholds far from the tilt that they share printed "RuntimeWarning: overflow encountered in multiply"."""
     words = ("--epsilon0", 3, "--n", 10_000, "--question", "mean", "--low", 0, "--high", 10, "--target-epsilon", 1)

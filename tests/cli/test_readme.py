@@ -63,6 +63,7 @@ def test_its_commands_run_and_print_what_it_shows(run, tmp_path):
     assert (tmp_path / "hours.html").is_file()
 
 
+@pytest.mark.costly
 def test_the_demo_that_it_shows_is_what_the_demo_prints(run, monkeypatch):
     """Estimates and intervals differ from run to run: their digits are left out, those of guarantees are not."""
     monkeypatch.setenv("COLUMNS", "80")

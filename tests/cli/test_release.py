@@ -40,6 +40,7 @@ def test_the_joint_guarantee_is_the_composition(run):
     assert found["together"]["epsilon"]["upper"] == pytest.approx(worst, rel=1e-3)
 
 
+@pytest.mark.costly
 def test_the_answers_are_those_of_single_questions():
     """With the same seed the first question draws what it draws alone."""
     given = {"budgets": "budget", "seen": "reports", "delta": 1e-6}

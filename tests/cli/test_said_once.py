@@ -91,6 +91,7 @@ def test_answers(run, tmp_path, name):
     assert twice(paragraphs(page)) == []
 
 
+@pytest.mark.costly(but=("audit",))
 @pytest.mark.parametrize("name", PLANS)
 def test_plans(run, tmp_path, name):
     report = () if name == "audit" else ("--report", "page.html")
@@ -120,6 +121,7 @@ def test_differences_and_ledgers(run, tmp_path):
             assert twice(paragraphs((tmp_path / "page.html").read_text(encoding="utf-8"))) == [], words
 
 
+@pytest.mark.costly
 def test_each_of_several_answers_says_what_it_costs(run):
     out = run(*THREE, *BY, *MIXED).out
     assert out.count("What each answer costs alone") == 1

@@ -110,7 +110,7 @@ def test_missing_keys_are_named_all_at_once(run, tmp_path):
     assert told == "the survey, level 'x': missing keys promise, planned; write promise = 1.0, planned = 9"
 
 
-@pytest.mark.costly("promise of a level")
+@pytest.mark.costly("long words", "promise", "promise of a level")
 @pytest.mark.parametrize("name", SURVEYS)
 def test_a_survey_that_cannot_be_is_one_line_and_writes_nothing(run, tmp_path, name):
     text, message, way_out = SURVEYS[name]

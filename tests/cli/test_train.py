@@ -60,6 +60,7 @@ def layers(file) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict]:
         return stored["matrix_0"], stored["bias_0"], stored["classes"], json.loads(str(stored["about"]))
 
 
+@pytest.mark.costly
 def test_digits_from_model_file_alone(run, tmp_path):
     answer = run(*DIGITS, "--model-out", "digits.npz", "--json").json
     assert set(answer) == KEYS
@@ -98,6 +99,7 @@ def test_one_bit_a_user_as_in_python(run, tmp_path):
     assert about["features_of_a_row"] == {"kind": "coarse-edges", "side": 28}
 
 
+@pytest.mark.costly
 def test_the_guarantee_is_that_of_what_was_run(run):
     guarantee = run(*DIGITS, "--json").json["guarantee"]
     assert (guarantee["unit"], guarantee["seen"], guarantee["rounds"]) == ("example", "users", 5)
@@ -198,6 +200,7 @@ def test_patience_looks_at_public_rows_alone(run, people, tmp_path):
     assert "gone.csv does not exist" in run(*asked, "gone.csv").error
 
 
+@pytest.mark.costly
 def test_pictures_are_watched_on_public_ones(run):
     answer = run(*DIGITS, "--public", "mnist-sample", "--json").json
     assert answer["rows"] == 2000

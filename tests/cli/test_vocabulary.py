@@ -58,6 +58,7 @@ def test_every_command_has_its_door():
     assert set(commands) - set(MAY) == {"reproduce", "demo", "completion"}
 
 
+@pytest.mark.costly(but=("more0-ask0",))
 @pytest.mark.parametrize(
     "ask",
     [

@@ -63,7 +63,7 @@ def drawn(asked, rng, random, counts):  # type: ignore[no-untyped-def]
     return records, np.concatenate((reports, np.array(draw_dummies(question, random), dtype=np.int64)))
 
 
-@pytest.mark.costly(but=("rr",))
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ASKED)
 def test_the_estimate_without_the_dummies_is_unbiased_and_its_interval_covers(name):
     """500 collections; mean and variance within 4.5 sigma (false alarm 1e-5 a category), coverage of 95 % >= .94."""

@@ -25,6 +25,7 @@ def test_every_line_has_a_half_width_for_every_number_of_people():
     assert all(0.0 < float(each.derived) <= 150.0 for each in every)
 
 
+@pytest.mark.costly("best at 0.1", "uniform epsilon0 4 at 0.25")
 @pytest.mark.parametrize("name", [name for name, *_ in LINES])
 def test_every_line_has_a_draft_that_keeps_its_promises(name):
     """Budgets above 4 stop no line: another level is offered, one shuffler is accepted, and 8 is left behind."""
@@ -143,6 +144,7 @@ def test_the_exit_status_tells_of_a_wrong_line(monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("| line, at promise |")
 
 
+@pytest.mark.costly
 def test_a_line_is_the_same_alone_as_in_the_whole_table(monkeypatch):
     seeds: list[int] = []
     monkeypatch.setattr(bench_survey, "simulated", lambda setting, runs, seed: seeds.append(seed) or GOOD)

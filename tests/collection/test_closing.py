@@ -297,6 +297,7 @@ def run_deaths(folder, lines: list[int]) -> int:
     return deaths
 
 
+@pytest.mark.costly
 def test_death_at_some_lines_of_closing(tmp_path):
     assert run_deaths(tmp_path, list(range(3, 240, 29))) >= 5
 

@@ -144,6 +144,7 @@ def test_a_word_whose_cells_are_raised_by_others_is_not_called_present():
     assert high[GHOST] < 0.01
 
 
+@pytest.mark.costly
 def test_all_words_are_covered_and_nobodys_word_is_present():
     """5 % of 80 collections are 4; more than 9 would be three standard errors off. Bonferroni makes it less."""
     k, random = 2000, np.random.default_rng(17)

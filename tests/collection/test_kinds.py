@@ -74,6 +74,7 @@ def answers_of(shares: Sequence[float]) -> list[int]:
     return found.tolist()
 
 
+@pytest.mark.costly
 def test_a_scale_has_shares_a_mean_and_differences():
     shares = [0.1, 0.2, 0.4, 0.2, 0.1]
     draft = parse(second(scale((1, 2, 3, 4, 6)), levels=LEVELS))
@@ -85,6 +86,7 @@ def test_a_scale_has_shares_a_mean_and_differences():
     check(np.array(shares[0] - shares[2]), [pair[1][2] for pair in pairs])
 
 
+@pytest.mark.costly
 def test_several_options_have_shares_of_their_own():
     masks = [0b0001] * 60 + [0b0011] * 30 + [0b1111] * 15 + [0] * 45
     draft = parse(second(several(4), levels=LEVELS))
@@ -94,6 +96,7 @@ def test_several_options_have_shares_of_their_own():
     check(np.array(60 / 150), [more.differences[0][2] for _, more in found])
 
 
+@pytest.mark.costly
 def test_a_number_of_several_bits_has_a_mean():
     draft = parse(second(bits(6), levels=LEVELS))
     answers = [7, 20, 33, 50, 90, 100] * 25
@@ -103,6 +106,7 @@ def test_a_number_of_several_bits_has_a_mean():
     assert abs((high - low) / 2.0 / half_width(draft, 0, COUNTS) - 1.0) < 0.03
 
 
+@pytest.mark.costly
 def test_margins_of_a_table_and_independence_that_is_only_noise():
     joint = np.outer([0.5, 0.3, 0.2], [0.6, 0.4])
     draft = parse(second(table(3, 2), levels=LEVELS))
@@ -119,6 +123,7 @@ def test_margins_of_a_table_and_independence_that_is_only_noise():
     assert small <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 40)
 
 
+@pytest.mark.costly
 def test_dependence_that_is_there_is_found():
     draft = parse(second(table(2, 2), levels=LEVELS))
     found = list(runs(draft, answers_of([0.4, 0.1, 0.1, 0.4]), 20))
@@ -135,6 +140,7 @@ def test_words_that_are_present_are_found_and_others_are_not():
     assert all(5.0 < more.least < 60.0 for _, more in found)
 
 
+@pytest.mark.costly
 def test_a_choice_of_version_2_covers():
     shares = [0.1, 0.2, 0.4, 0.2, 0.1]
     check(

@@ -74,6 +74,7 @@ def elsewhere(request: pytest.FixtureRequest) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.costly("1-one question", "1-two questions", "2-one question")
 @pytest.mark.parametrize("name", TASKS)
 def test_numbers_of_two_machines_are_within_the_slack(elsewhere, name):
     asked = parse(TASKS[name])

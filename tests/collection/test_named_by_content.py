@@ -78,6 +78,7 @@ def relay(server: str, lies: list[int]) -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.costly
 def test_a_forged_refusal_and_a_second_code_count_a_person_once(tmp_path):
     """An honest shuffler, an honest device, a relay that makes "held" into "code refused", and a second code.
 
@@ -106,6 +107,7 @@ def test_a_forged_refusal_and_a_second_code_count_a_person_once(tmp_path):
     assert open_batch(path.read_bytes(), analyzer_key(task)).junk[0].total == 0
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("lie", [Verdict.UNREADABLE, Verdict.UNFIT])
 def test_a_forged_refusal_leads_to_no_second_draw(tmp_path, lie):
     """The report is held; the device hears otherwise, and a second link does not make it draw again."""

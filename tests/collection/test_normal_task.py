@@ -62,6 +62,7 @@ def test_the_bytes_of_a_normal_law_are_frozen():
     assert floor_of(task.draft) == (1.006842546,)
 
 
+@pytest.mark.costly(but=("bit",))
 @pytest.mark.parametrize("name", SERVED)
 def test_every_kind_of_choice_is_promised_drawn_closed_opened_and_verified(name, tmp_path):
     task = posted_second(KINDS[name], normal=True, levels=USUAL, **TIMES, at_least=20)
@@ -120,6 +121,7 @@ def test_a_task_of_somebody_else_cannot_keep_a_client_busy():
         check_floor(parse(whole))
 
 
+@pytest.mark.costly("sixty-four bits")
 @pytest.mark.parametrize(
     ("families", "promise", "law"),
     [((FIVE,), 1.0, "ball"), ((FIVE,) * 20, 1.0, "normal"), ((BIT,) * 20, 1.0, "ball"), ((BIT,) * 64, 1.0, "normal")],

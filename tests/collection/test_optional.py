@@ -54,6 +54,7 @@ def drafted(question: str, head: str = "") -> Draft:
     return draft_of_survey(text.encode(), KEY)
 
 
+@pytest.mark.costly("table")
 @pytest.mark.parametrize("kind", ASKED)
 def test_every_kind_with_answers_gets_one_that_says_so(kind):
     found = drafted(ASKED[kind] + "\noptional = true").questions[0]
@@ -162,6 +163,7 @@ def shares_of(
     return np.bincount(records, minlength=k), Tallied(np.repeat(np.arange(k), rows), counts)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("n", [30, 300, 1000])
 def test_the_mean_of_those_who_answered_is_covered(n):
     """200 runs each: fewer than 180 hits of 200 at a coverage of .945 has a chance of .4 %."""
@@ -178,6 +180,7 @@ def test_the_mean_of_those_who_answered_is_covered(n):
     assert hits >= 180
 
 
+@pytest.mark.costly
 def test_skipping_both_parts_of_a_table_does_not_look_like_dependence():
     """40 runs at a false alarm of 1 % each: more than 4 have a chance of .03 %; with the last row counted all alarm."""
     whole, plain = (

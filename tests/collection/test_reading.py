@@ -133,6 +133,7 @@ WHOLE = {
 """Calls that read a file to its end, wherever that is; besides files of the package."""
 
 
+@pytest.mark.costly
 def test_every_reader_of_a_file_has_a_bound():
     for room in ("collection", "shell", "cli", "ledger"):
         for path in (ROOT / room).rglob("*.py"):

@@ -156,6 +156,7 @@ def announced(port: int, number: int, task) -> Iterator[None]:
         yield
 
 
+@pytest.mark.costly
 def test_connections_that_announce_bodies_and_send_nothing_keep_nobody_out(tmp_path):
     """417 of them announced 64 MiB, which were booked: 128 of 132 honest reports got 503."""
     task = task_of(*[choice(5, 20)] * 32)

@@ -114,6 +114,7 @@ PAGE = [
 ]
 
 
+@pytest.mark.costly(but=("levels3-0 | 0 | 0",))
 @pytest.mark.parametrize(("levels", "row"), PAGE)
 def test_the_page_tells_these_shifts(levels, row):
     page = (ROOT / "docs" / "collection" / "threat-model.md").read_text(encoding="utf-8")
@@ -130,6 +131,7 @@ def test_levels_that_nobody_has_can_be_told_all_the_same():
     assert wide > 2 * narrow
 
 
+@pytest.mark.costly("0-krr:100", "1-krr:100")
 @pytest.mark.parametrize("question", [*QUESTIONS, "krr:100"])
 @pytest.mark.parametrize("level", [0, 1])
 def test_junk_shifts_no_answer_further_than_was_told_before(question, level):

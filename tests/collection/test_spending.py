@@ -114,6 +114,7 @@ def test_another_batch_of_the_same_task_is_refused(tmp_path):
         open_batch(again, analyzer_key(task), ledger=tmp_path / "p.ledger")
 
 
+@pytest.mark.costly("names1")
 @pytest.mark.parametrize("names", [{"population": "village"}, {"fixed_in_advance": "plan"}])
 def test_an_entry_keeps_its_names(tmp_path, names):
     task, data, _ = collected()
@@ -181,6 +182,7 @@ def test_groups_of_two_deltas_are_entered_at_the_larger_one():
         assert (found.epsilon, found.delta, found.n) == (0.5, 1e-5, 30)
 
 
+@pytest.mark.costly
 def test_a_group_that_is_in_the_ledger_costs_nothing_more(tmp_path):
     tasks, batches = in_groups()
     with Ledger(tmp_path / "p.ledger", make=True) as ledger:

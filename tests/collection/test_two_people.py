@@ -343,7 +343,7 @@ SLOW = [name for name in CASES if "farther" in name] + [
 ]  # fmt: skip
 
 
-@pytest.mark.costly(*SLOW)
+@pytest.mark.costly(but=("bits:2 again",))
 @pytest.mark.parametrize("name", CASES)
 def test_a_real_release_of_two_people_keeps_the_floor(name, monkeypatch, tmp_path):
     """(B1) is attained, as an equation of fractions; (B2), (B4) and the floor of normal dummies are kept."""
@@ -400,6 +400,7 @@ def one_for_another(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ball, "_point", point)
 
 
+@pytest.mark.costly(but=("bits:2-one_weight_less",))
 @pytest.mark.parametrize("wrong", [one_weight_less, one_point_twice, one_for_another], ids=lambda part: part.__name__)
 @pytest.mark.parametrize("name", ["choice:3", "bits:2"])
 def test_dummies_of_another_law_are_noticed(name, wrong, monkeypatch, tmp_path):

@@ -195,6 +195,7 @@ def test_pieces_stand_in_a_uniformly_random_order():
         assert [law[code] for code in ways] == [Fraction(1, len(ways))] * len(ways)
 
 
+@pytest.mark.costly("list", "several", "table")
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_is_promised_drawn_closed_opened_and_verified(name, tmp_path):
     task = posted_second(KINDS[name], levels=USUAL, **TIMES, at_least=20)
@@ -305,6 +306,7 @@ def test_a_draft_is_read_again_as_it_was_written():
         assert Draft.parse(draft.data) == draft
 
 
+@pytest.mark.costly
 def test_the_example_is_a_survey_of_every_kind_that_is_useful_at_300_people():
     survey = (Path(__file__).parents[2] / "examples" / "survey.toml").read_bytes()
     draft = draft_of_survey(survey, AnalyzerKey(ANALYZER, ANALYST, bytes(32)))

@@ -44,6 +44,7 @@ def tallied(draft, counts=COUNTS):
     return [Tallied(np.repeat(np.arange(6), whole), counts)]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("given", [(ROWS,), (COLUMNS,), (ROWS, COLUMNS)])
 def test_a_table_is_led_to_its_margins_with_the_variance_of_simulations(given):
     """8,000 samples of people, their noise and ball dummies: variances within 5 %, 3 of their standard errors.
@@ -78,6 +79,7 @@ def test_a_table_is_led_to_its_margins_with_the_variance_of_simulations(given):
         assert found.sums.standard_error**2 == pytest.approx(sums.var(axis=0), rel=0.05)
 
 
+@pytest.mark.costly
 def test_intervals_cover_the_people_for_whom_the_answers_stand():
     """300 samples of 150 people through counts: at least .95 less three standard errors of that many runs."""
     draft, known = parse(second(table(2, 3), levels=LEVELS)), margins(ROWS)
@@ -127,6 +129,7 @@ def opened():
     return task, batch, open_batch(batch, analyzer_key(task), margins=margins(ROWS))
 
 
+@pytest.mark.costly
 def test_every_kind_is_in_the_json_on_the_page_and_in_verify(opened):
     task, _, found = opened
     told = release_object(found)

@@ -96,6 +96,7 @@ def test_a_limit_without_room_says_how_many_rounds_fit(tmp_path, monkeypatch):
             fitted(ledger, rounds=20)
 
 
+@pytest.mark.costly
 def test_a_round_that_is_repeated_is_entered_again(tmp_path, monkeypatch):
     """The cut round's messages have left, so its repetition is one round more than the first entry holds."""
     changes = {"checkpoint": tmp_path / "run.npz", "rounds": 4}
@@ -120,7 +121,7 @@ def test_a_longer_run_enters_what_it_adds(tmp_path):
         assert model.guarantee_.epsilon.upper <= ledger.total(DELTA).epsilon <= 1.05 * model.guarantee_.epsilon.upper
 
 
-@pytest.mark.costly("a-None-name it with `ledger`", "a-b-is not in the ledger")
+@pytest.mark.costly(but=("None-a-began without a ledger",))
 @pytest.mark.parametrize(
     ("begun", "resumed", "told"),
     [("a", None, "name it with `ledger`"), (None, "a", "began without a ledger"), ("a", "b", "is not in the ledger")],

@@ -13,6 +13,7 @@ SMALL = StrokeScattering(8, components=20, cell=4)
 PICTURE = np.random.default_rng(5).integers(256, size=(6, 64)).astype(np.uint8)
 
 
+@pytest.mark.costly
 def test_shape_and_length():
     found = SMALL(PICTURE)
     assert found.shape == (6, 20)

@@ -68,7 +68,7 @@ def test_a_checkpoint_put_back_eight_times_is_refused_eight_times(tmp_path, ledg
     assert ledger is None or len(ledger.entries()) == 1
 
 
-@pytest.mark.costly("ledger-2")
+@pytest.mark.costly("ledger-1", "ledger-2", "ledger-4")
 @pytest.mark.parametrize("copied", [1, 2, 4])
 def test_a_copy_from_the_middle_of_a_run_that_was_never_resumed(tmp_path, ledger, copied):
     """The run's own entry covers its rounds once: a copy made on the way had the rest of them for nothing."""
@@ -152,6 +152,7 @@ def test_a_crash_between_checkpoint_and_keeper_loses_nothing(tmp_path, ledger, m
     assert ledger is None or len(ledger.entries()) == 1
 
 
+@pytest.mark.costly
 def test_a_run_that_cannot_begin_leaves_no_checkpoint(tmp_path, monkeypatch):
     path = tmp_path / "run.npz"
     with Ledger(tmp_path / "l", make=True) as ledger:
@@ -203,6 +204,7 @@ def test_a_new_run_leaves_an_old_checkpoint_behind(tmp_path):
         fitted(path, resume=True)
 
 
+@pytest.mark.costly("ledger")
 def test_the_guarantee_says_what_nobody_can_notice(tmp_path, ledger):
     assert (WITHOUT_LEDGER in fitted(tmp_path / "run.npz", ledger).guarantee_.notes) == (ledger is None)
 

@@ -262,6 +262,7 @@ def used(path: Path) -> tuple[object, ...]:
     return said
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_flipped_bit_gives_the_same_ledger_or_one_clear_error(tmp_path, path, version):
     """JSONDecodeError and UnicodeDecodeError came out bare, 13 of 300 times."""

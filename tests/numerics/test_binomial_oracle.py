@@ -54,7 +54,7 @@ def wrong(value: float, ball: arb) -> bool:
 POINTS = points()
 
 
-@pytest.mark.costly("sf-sf")
+@pytest.mark.costly
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(("name", "oracle"), [("sf", arb_oracles.sf), ("cdf", arb_oracles.cdf)])
 def test_tail(name, oracle):

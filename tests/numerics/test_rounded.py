@@ -44,6 +44,7 @@ def spread() -> np.ndarray:
     return np.concatenate([*parts, EDGES, np.nextafter(EDGES, 9.0)])
 
 
+@pytest.mark.costly("expm1_rounded-expm1")
 @pytest.mark.parametrize(("ours", "theirs"), [(exp_rounded, mpmath.exp), (expm1_rounded, mpmath.expm1)])
 def test_the_nearest_double_is_returned(ours, theirs):
     points = spread()
@@ -61,6 +62,7 @@ def test_a_number_alone_gets_the_same_double(x):
         assert float(function(x)) == function(np.full(9, x))[3]
 
 
+@pytest.mark.costly("True")
 @pytest.mark.parametrize("less_one", [False, True])
 def test_the_pairs_are_good_to_less_than_is_charged(less_one):
     points = spread()

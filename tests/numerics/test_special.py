@@ -33,6 +33,7 @@ def test_every_name_is_tried():
 CODE = "import sys, shuffledp.collection.client{0}\nprint('scipy' in sys.modules)"
 
 
+@pytest.mark.costly("\\nfrom shuffledp.numerics.functions import ndtr\\nndtr(1.0)-True")
 @pytest.mark.parametrize(
     ("also", "loaded"), [("", "False"), ("\nfrom shuffledp.numerics.functions import ndtr\nndtr(1.0)", "True")]
 )

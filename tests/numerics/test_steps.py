@@ -77,6 +77,7 @@ def test_many_steps_follow_the_normal_law(n):
     assert found.lower[0, 0] == pytest.approx(normal, rel=20.0 / math.sqrt(n) / 10.0 + 1e-6)
 
 
+@pytest.mark.costly
 def test_doubtful_chances_move_the_form_by_no_more_than_is_charged():
     """All chances of a group moved by their roundoffs, each to the worse side: (F) moves by at most `moved`."""
     rng, groups = np.random.default_rng(11), [(0.25, 0.25, 0.5, 30), (0.5, 0.125, 0.375, 9)]

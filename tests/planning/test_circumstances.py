@@ -15,6 +15,7 @@ PEOPLE, QUESTION, DELTA = sdp.Budgets([4.0], [2_000]), sdp.Mean(0, 1), 1e-6
 AROUND = {"colluding": 200, "missing": 0.2, "group_size": 2}
 
 
+@pytest.mark.costly
 def test_a_plan_is_certified_for_what_it_was_asked_for():
     made = plan(PEOPLE, QUESTION, mechanisms=["one-bit"], target_epsilon=1.0, delta=DELTA, **AROUND)
     setting = made.guarantee.setting
@@ -34,6 +35,7 @@ def plain():
     return plan(PEOPLE, QUESTION, **SMALL)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("name", "value"), [("colluding", 1_000), ("missing", 0.5), ("group_size", 3)])
 def test_each_of_them_costs_budget(plain, name, value):
     made = plan(PEOPLE, QUESTION, **SMALL, **{name: value})

@@ -25,7 +25,7 @@ def bucket(budgets, question, mechanism, seen, **kwargs):
     return bucket_budgets(budgets, question, mechanism=mechanism, seen=seen, delta=1e-6, **kwargs)
 
 
-@pytest.mark.costly("olh")
+@pytest.mark.costly
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("mechanism", ["olh", "subset"])
 def test_a_budget_of_20_is_planned_as_well_as_one_of_2(mechanism):
@@ -43,7 +43,7 @@ def test_a_budget_of_20_is_planned_as_well_as_one_of_2(mechanism):
     assert made[20.0].standard_error <= made[2.0].standard_error
 
 
-@pytest.mark.costly("question0-olh-reports", "question1-subset-reports")
+@pytest.mark.costly
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_the_smallest_epsilon_for_an_error_never_rises_with_the_budget(mechanism
     assert all(b <= a * FOUND_WITHIN for a, b in itertools.pairwise(epsilons)), epsilons
 
 
-@pytest.mark.costly("question0-olh-levels-before0-after0-users0")
+@pytest.mark.costly
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("question", "mechanism", "seen", "before", "after", "users"),

@@ -19,6 +19,7 @@ def read(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.costly
 def test_predictions_are_up_to_date():
     for row in read("mechanisms"):
         now = figures.predicted(row["question"], row["mechanism"], float(row["epsilon0"]))

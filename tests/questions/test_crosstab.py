@@ -129,6 +129,7 @@ def test_names_of_cells():
     ]  # fmt: skip
 
 
+@pytest.mark.costly("1000000-0.2", "1000000-3e-06")
 @pytest.mark.parametrize(
     ("n", "chance"), [(0, 0.3), (1, 0.3), (40, 0.01), (10**6, 0.2), (10**6, 3e-6), (30_000, 0.999)]
 )

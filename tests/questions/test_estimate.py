@@ -145,6 +145,7 @@ def test_levels_are_chances(level):
             estimate(0.5, 0.1, 0.1, family, **more).confidence_interval(level), kind
 
 
+@pytest.mark.costly(but=("4000-2500",))
 @pytest.mark.parametrize(("n", "m"), [(40, 40), (30, 3000), (4000, 2500)])
 def test_the_interval_of_a_difference_covers(n, m):
     # Randomized response at ln 3 of shares .2 and .25; an exact binomial law of 95 % misses more than 6.5 % of 4,000

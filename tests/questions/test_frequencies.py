@@ -69,7 +69,9 @@ def check(runs, target):
         assert missed.max() <= binom.isf(1e-5, len(runs), 1 - level), (level, missed)
 
 
-@pytest.mark.costly("sue-mixed-levels")
+@pytest.mark.costly(
+    "krr-rare-reports", "subset-mixed-reports", "sue-mixed-levels", "sue-rare-reports", "sue-zeros-reports"
+)
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("case", CASES)
@@ -88,9 +90,7 @@ def test_unbiased_and_covered_at_length(mechanism, case, seen, weights):
     check(*simulate(mechanism, LARGE[case], seen, 200 if case == "large" else 1000, weights, seed=2))
 
 
-@pytest.mark.costly(
-    "levels-population-hadamard", "levels-precision-sue", "reports-population-oue", "reports-population-subset"
-)
+@pytest.mark.costly(but=("reports-population-krr",))
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_precision_is_the_least_noisy_for_records_drawn_evenly(mechanism):
     assert (shown["precision"] < withheld * 1.001).all()
 
 
-@pytest.mark.costly("oue", "subset", "sue")
+@pytest.mark.costly(but=("krr",))
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_levels_are_right_where_budgets_depend_on_records(mechanism):
     records, epsilons = np.repeat([0, 1, 2], (400, 300, 300)), np.repeat([2.0, 0.5], (400, 600))

@@ -46,6 +46,7 @@ def ask(items, question, seed, budgets=4.0, **options):
     )  # fmt: skip
 
 
+@pytest.mark.costly
 def test_words_that_nobody_listed_are_found():
     """2,000 words among 60,000 people: all of the share that is said to be found, none that nobody has."""
     words = some_words(2000, 6, 1)

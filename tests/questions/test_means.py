@@ -78,9 +78,11 @@ def check(runs, target):
 
 @pytest.mark.costly(
     "gaussian-far-apart-reports",
+    "hybrid-far-apart-reports",
     "hybrid-one-levels",
     "laplace-almost-plain-levels",
     "one-bit-one-reports",
+    "piecewise-far-apart-reports",
     "piecewise-tiny-levels",
 )
 @pytest.mark.one_in(4)
@@ -105,7 +107,7 @@ def test_mean_is_unbiased_and_covered_everywhere(name, case, shape, seen):
     check(simulate(name, BUDGETS[case], values, seen, 400, seed=5), values.mean())
 
 
-@pytest.mark.costly("gaussian-levels")
+@pytest.mark.costly(but=("one-bit-reports",))
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("name", NUMBER_MECHANISMS)
@@ -128,6 +130,7 @@ def test_precision_weights_are_covered_and_less_noisy(name):
     assert precise[0].standard_error < 0.6 * plain[0].standard_error
 
 
+@pytest.mark.costly("hybrid")
 @pytest.mark.parametrize("name", ["one-bit", "laplace", "hybrid"])
 def test_levels_are_right_where_budgets_depend_on_values(name):
     values, epsilons = np.repeat([25.0, 75.0], 200), np.repeat([2.0, 0.7], 200)
@@ -221,7 +224,7 @@ def test_estimates_are_finite_and_inside_their_intervals(epsilons, name, seen, w
     assert low <= np.clip(estimate.value, 20.0, 80.0) <= high
 
 
-@pytest.mark.costly("gaussian-levels", "laplace-reports")
+@pytest.mark.costly(but=("one-bit-reports",))
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("name", NUMBER_MECHANISMS)
@@ -277,19 +280,7 @@ def variance_runs(epsilons, values, seen, repeats, weights="population"):
     return [variance(ShuffledReports(reports[p], budgets[p], seen), family, weights=weights) for p in places]
 
 
-@pytest.mark.costly(
-    "almost-plain-middle-reports",
-    "almost-plain-top-levels",
-    "far-apart-middle-reports",
-    "far-apart-top-levels",
-    "one-ends-reports",
-    "one-middle-reports",
-    "one-skewed-levels",
-    "three-middle-reports",
-    "three-skewed-levels",
-    "with-zeros-skewed-reports",
-    "with-zeros-top-levels",
-)
+@pytest.mark.costly(but=("with-zeros-middle-reports",))
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("shape", [*VALUES, "top"])
@@ -300,6 +291,7 @@ def test_variance_is_unbiased_and_covered(case, shape, seen):
     check(variance_runs(BUDGETS[case], values, seen, 200), values.var())
 
 
+@pytest.mark.costly
 def test_standard_error_of_the_variance():
     # Seeded; a standard deviation from 400 runs is off by 16 % with probability below 1e-5.
     values = np.random.default_rng(4).uniform(20, 80, 3000)

@@ -250,6 +250,7 @@ def test_the_guarantee_comes_before_the_records(monkeypatch):
         estimate_histogram(Untouchable([1.0, 2.0]), 0, 1, 4, 1.0, mechanism="krr", seen="reports", delta=1e-6)
 
 
+@pytest.mark.costly("options5-whole number of bins from 2 to 4,194,304")
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -39,6 +39,7 @@ def test_bad_questions(ask, message):
         ask()
 
 
+@pytest.mark.costly
 def test_a_vector_mean_of_columns_is_that_of_the_array():
     """At budget 40 a coordinate's bit is nearly its record; four standard errors, seeded."""
     random = np.random.default_rng(1)

@@ -57,7 +57,12 @@ CASES = [
 ]
 
 
-@pytest.mark.costly("levels-population-values4-budgets4")
+@pytest.mark.costly(
+    but=(
+        "levels-precision-values1-budgets1",
+        "reports-population-values0-budgets0",
+    )
+)
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(("values", "budgets"), CASES)
 @pytest.mark.parametrize(
@@ -100,7 +105,7 @@ def simulate(values, epsilons, seen, repeats, weights="population"):
     return runs
 
 
-@pytest.mark.costly("1500-2.0-skewed", "20-0.5-middle", "20-0.5-top", "400-1.0-skewed", "60-2.0-middle")
+@pytest.mark.costly(but=("400-1.0-middle",))
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("shape", VALUES)
 @pytest.mark.parametrize(("n", "epsilon0"), [(20, 0.5), (60, 2.0), (400, 1.0), (1500, 2.0)])

@@ -30,7 +30,14 @@ def ask(x, epsilon0=1.0, **options):
     )
 
 
-@pytest.mark.costly("40-500-3.0-l2", "40-500-3.0-linf", "5-600-5.0-l2", "5-600-5.0-linf")
+@pytest.mark.costly(
+    but=(
+        "10-1500-1.0-l1",
+        "10-1500-1.0-linf",
+        "40-500-3.0-l1",
+        "5-600-5.0-l1",
+    )
+)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize(("d", "n", "epsilon0"), [(10, 1500, 1.0), (5, 600, 5.0), (40, 500, 3.0)])
 def test_unbiased_and_standard_errors_are_right(norm, d, n, epsilon0):
@@ -59,7 +66,7 @@ def test_unbiased_and_standard_errors_are_right(norm, d, n, epsilon0):
     assert np.mean(bounds) > 0.9 - 5 * np.sqrt(0.09 / z.size)
 
 
-@pytest.mark.costly("l2-levels-population", "l2-levels-precision", "l2-reports-population")
+@pytest.mark.costly("l1-reports-population", "l2-levels-population", "l2-levels-precision", "l2-reports-population")
 @pytest.mark.parametrize(
     ("seen", "weights"), [("reports", "population"), ("levels", "population"), ("levels", "precision")]
 )

@@ -81,7 +81,13 @@ def test_zero_budget_says_nothing(family):
     assert law.own == law.other
 
 
-@pytest.mark.costly("False-oue", "False-subset-list", "True-oue", "True-subset-list")
+@pytest.mark.costly(
+    but=(
+        "False-hadamard",
+        "False-krr",
+        "True-hadamard",
+    )
+)
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("own_budgets", [False, True])

@@ -31,6 +31,7 @@ def test_law_is_the_table(k, E):
         laws.check_counts(table, counts)
 
 
+@pytest.mark.costly("3-3")
 @pytest.mark.parametrize(("k", "n"), [(2, 3), (3, 3)])
 def test_no_real_protocol_exceeds_the_bound(k, n):
     family = HadamardResponse(k)

@@ -114,6 +114,7 @@ def as_cells(pair):
     return sorted((*key, mass) for key, mass in found.items())
 
 
+@pytest.mark.costly("narrow-E0", "narrow-E1")
 @pytest.mark.parametrize("E", [Fraction(3, 2), Fraction(20)])
 @pytest.mark.parametrize("name", SMALL)
 def test_attack_is_of_real_records(name, E):
@@ -208,6 +209,7 @@ def test_the_ends_are_the_worst_pair(name):
     assert mine.lower <= theirs.epsilon.upper
 
 
+@pytest.mark.costly("odd")
 @pytest.mark.parametrize("name", ["narrow", "odd"])
 def test_no_real_protocol_exceeds_the_bound(name):
     narrow, odd = Piecewise(0, 1, cells=4, window=1), Hybrid(0, 1, cells=4, fixed=(1, WHOLE // 3, 0))

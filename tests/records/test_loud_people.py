@@ -161,6 +161,7 @@ def test_intervals_cover_where_few_people_carry_the_estimate(name: str, mixture:
                 check(name, share, mixture, loud, way, 40 if name == "items" else 200)
 
 
+@pytest.mark.costly(but=("frequency-rr-silent-3-way3",))
 @pytest.mark.parametrize(
     ("name", "mixture", "loud", "way"),
     [

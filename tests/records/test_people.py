@@ -129,6 +129,7 @@ def test_rows_that_name_nobody_are_not_one_person(dtype, entry):
         sdp.release(VOTE, voters(20).with_columns(names), person="name", rows_per_person="one", **ASKED)
 
 
+@pytest.mark.costly("None")
 @pytest.mark.parametrize("missing", [None, ""])
 def test_missing_and_unlisted_records_are_mapped_before_they_are_randomized(missing):
     """At budget 700 the report is the record, so the shares show what each record counted as."""
@@ -149,6 +150,7 @@ def test_missing_and_unlisted_records_are_mapped_before_they_are_randomized(miss
             sdp.release(VOTE, data, **options | {label: "perhaps"})
 
 
+@pytest.mark.costly
 def test_missing_numbers_count_as_a_number_of_the_range():
     data = {"hours": [10.0, None, 30.0, float("nan")] * 25}
     options = {"value": "hours", "budgets": 700.0, "seen": "reports", "delta": 1e-3}
@@ -166,6 +168,7 @@ def test_missing_numbers_count_as_a_number_of_the_range():
     ).estimate == pytest.approx(30.0, abs=0.1)
 
 
+@pytest.mark.costly("NA")
 @pytest.mark.parametrize("written", ["NA", "n/a", "NaN", "null", "None", " "])
 def test_words_for_a_missing_number(tmp_path, written):
     """One of four masses is missing, as files write it; noise of scale 100 moves a mean by 1,000 with chance 1e-15."""

@@ -173,6 +173,7 @@ def chosen(rows):
     return {name: column[rows] for name, column in CITIES.items()}
 
 
+@pytest.mark.costly("four rows-file", "four rows-frame", "four rows-memory", "target-memory")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "asked",

@@ -44,6 +44,7 @@ def calls():
 CALLS = [pytest.param(*call, id=call[0].__name__) for call in calls()]
 
 
+@pytest.mark.costly("estimate_frequent_items", "frequent_items_of_table")
 @pytest.mark.parametrize(("function", "one", "two", "more"), CALLS)
 def test_seen_may_be_left_out_where_there_is_one_budget(function, one, two, more):
     assert function(*one, delta=1e-6, **more).n == 100

@@ -57,6 +57,7 @@ def test_budgets_that_change_between_the_passes_release_nothing(changes, seen):
         sdp.release(sdp.Mean(0, 1), data, **TOLD, seen=seen)
 
 
+@pytest.mark.costly(but=("sum",))
 @pytest.mark.parametrize("seen", ["reports", "levels", "sum"])
 def test_a_ledger_of_a_changed_table_has_no_entry(changes, tmp_path, seen):
     data = {"vote": np.array([0, 1] * 300), "budget": np.array([1.0, 2.0] * 300)}
@@ -69,6 +70,7 @@ def test_a_ledger_of_a_changed_table_has_no_entry(changes, tmp_path, seen):
         assert len(ledger.entries()) == 1
 
 
+@pytest.mark.costly("2")
 @pytest.mark.parametrize("rule", ["refuse", 2, "one"])
 def test_persons_that_change_between_the_passes_release_nothing(changes, rule):
     """One person had all rows in the second pass, and a guarantee of somebody with one."""
@@ -78,6 +80,7 @@ def test_persons_that_change_between_the_passes_release_nothing(changes, rule):
         sdp.release(VOTE, data, **TOLD, seen="reports", person="who", rows_per_person=rule)
 
 
+@pytest.mark.costly("kept0")
 @pytest.mark.parametrize("kept", [range(300, N), range(N)])
 def test_a_row_that_loses_its_person_between_the_passes_releases_nothing(changes, kept):
     """Two rows of one person were counted, and would be two people's; or rows without a person become one's."""
@@ -113,6 +116,7 @@ def test_rows_in_another_order_are_the_same_people(changes):
         sdp.release(VOTE, data, **TOLD, seen="levels", person="who", rows_per_person="one")
 
 
+@pytest.mark.costly
 def test_threads_count_together(changes, monkeypatch):
     monkeypatch.setattr(engine, "_ONE_BATCH", 10)
     monkeypatch.setattr(engine, "workers", lambda: 3)
@@ -126,6 +130,7 @@ def test_threads_count_together(changes, monkeypatch):
         sdp.release_together(asked, data, **told)
 
 
+@pytest.mark.costly("reports")
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 def test_many_levels_are_compared_by_one_sum(changes, monkeypatch, seen):
     monkeypatch.setattr(engine, "MOST_LEVELS", 3)

@@ -41,6 +41,7 @@ def test_the_linearisation_is_the_derivative():
     assert raked(CELLS, cov, [SIDE, AGE], TARGETS, 1).covariance == pytest.approx(lead @ cov @ lead.T, abs=1e-5)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("variables", [1, 2])
 def test_the_variance_is_that_of_simulations(variables):
     """12,000 samples with noise of two levels and dummies: variances within 5 % each, twelve cells and the answer.
@@ -114,6 +115,7 @@ def test_margins_fit_what_was_asked():
         raked(np.array([0.9, -0.1]), np.eye(2), [np.array([0, 1])], [np.array([0.5, 0.5])], 10)
 
 
+@pytest.mark.costly("laplace")
 @pytest.mark.parametrize("mechanism", ["one-bit", "laplace"])
 def test_a_mean_is_weighted_with_noise_and_sampling(mechanism):
     """Of one-bit the variance is that of 40,000 simulated samples within 5 %; of others at least that.
@@ -152,6 +154,7 @@ PEOPLE = np.array([480, 240, 80, 240, 480, 480])  # of the pairs of `CROSSED`, i
 CHANCE = np.array([0.95, 0.5, 0.05, 0.05, 0.5, 0.95])  # what age says hangs on the side, so sizes of pairs matter
 
 
+@pytest.mark.costly
 def test_groups_by_two_columns_are_raked_with_the_variance_of_simulations():
     """6,000 samples of people, of whom the margins alone are known, with randomized response: within 5 %.
 

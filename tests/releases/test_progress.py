@@ -18,6 +18,7 @@ PEOPLE = {
 }
 
 
+@pytest.mark.costly(but=("one budget",))
 @pytest.mark.parametrize(
     "ask",
     [
@@ -47,6 +48,7 @@ def test_the_share_of_the_work_grows_to_one(ask):
     assert len([share for share in heard if 0.2 < share < 0.95]) > 5
 
 
+@pytest.mark.costly
 def test_the_first_pass_is_told_where_there_is_one():
     heard = []
     release(

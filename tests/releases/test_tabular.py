@@ -38,7 +38,7 @@ def truth(people: pl.DataFrame) -> np.ndarray:
     return people["answer"].value_counts().sort("answer")["count"].to_numpy() / N
 
 
-@pytest.mark.costly("hadamard-levels", "krr-reports", "subset-levels")
+@pytest.mark.costly(but=("oue-reports",))
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("mechanism", ["krr", "oue", "hadamard", "subset"])

@@ -58,7 +58,7 @@ def test_one_batch_is_the_estimate_in_memory(people):
     assert spread.standard_error == pytest.approx(same.standard_error, rel=1e-12)
 
 
-@pytest.mark.costly("reports-1")
+@pytest.mark.costly(but=("reports-1000",))
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("rows", [1, 7, 1000])
 @pytest.mark.parametrize("seen", ["reports", "levels"])
@@ -91,7 +91,10 @@ def test_estimates_are_near_the_truth(people, seen, weights):
     assert ranges.uninformative == 0
 
 
-@pytest.mark.costly("options2-^the value in row \\\\d+ is outside \\\\[0.0, 30.0\\\\]; say `clip`")
+@pytest.mark.costly(
+    "options2-^the value in row \\\\d+ is outside \\\\[0.0, 30.0\\\\]; say `clip`",
+    "options5-^consent in row 1 is not a number",
+)
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -31,6 +31,12 @@ def asked(question: str, target: float, **more: object) -> sdp.Release:
     return sdp.release(what, PEOPLE, value=value, mechanism=mechanism, target_epsilon=target, delta=DELTA, **more)
 
 
+@pytest.mark.costly(
+    but=(
+        "mean",
+        "variance",
+    )
+)
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_target_is_certified_and_nearly_used_up(question):
     found = asked(question, 0.4)
@@ -43,6 +49,7 @@ def test_the_target_is_certified_and_nearly_used_up(question):
     assert again.guarantee.epsilon.upper == epsilon  # whoever states that budget gets the same
 
 
+@pytest.mark.costly
 def test_people_with_several_rows_are_protected_with_all_of_them():
     found = asked("mean", 0.4, person="who", rows_per_person=2)
     assert found.guarantee.setting.group_size == 2
@@ -58,6 +65,7 @@ def test_of_groups_the_smallest_decides():
     assert len({release.guarantee.setting.budgets.epsilons[0] for release in found.releases.values()}) == 1
 
 
+@pytest.mark.costly
 def test_of_several_questions_the_target_is_that_of_all():
     asked = [sdp.Ask(sdp.Mean(0, 50), "hours"), sdp.Ask(sdp.Frequency(["yes", "no"]), "vote")]
     found = sdp.release_together(asked, PEOPLE, target_epsilon=0.4, delta=DELTA)
@@ -80,6 +88,7 @@ def test_a_target_that_no_crowd_is_needed_for():
 # A column of budgets under a target: all are lowered by one factor.
 
 
+@pytest.mark.costly(but=("piecewise-reports",))
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_all_budgets_of_a_column_are_lowered_by_one_factor(question, seen):
@@ -107,6 +116,7 @@ def test_no_budget_is_raised():
     assert found.guarantee.setting.budgets.epsilons.tolist() == [0.0, 1.0, 3.0]
 
 
+@pytest.mark.costly(but=("rule0",))
 @pytest.mark.parametrize(
     "rule", [{}, {"person": "who", "rows_per_person": 2}, {"person": "who", "rows_per_person": "one"}]
 )

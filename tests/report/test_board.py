@@ -24,6 +24,7 @@ def words(page: str) -> str:
     return html.unescape(" ".join(re.sub(r"<[^>]+>", " ", page[page.index("<main>") :]).split()))
 
 
+@pytest.mark.costly
 def test_the_three_numbers_are_certified():
     found = sdp.certify(setting(rounds=3), DELTA)
     page = words(board_of([found], found.epsilon.upper, "A promise"))

@@ -153,6 +153,7 @@ def browse(tmp_path: Path, document: str, *options: str) -> subprocess.Completed
     return subprocess.run(call, capture_output=True, text=True, timeout=600, check=True)
 
 
+@pytest.mark.costly("380")
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 @pytest.mark.parametrize("width", [380, 1280])
 def test_the_page_in_a_real_browser(page, tmp_path, width):

@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("reproduced")
 
 
-@pytest.mark.costly("gspa-figure-2", "gspa-figure-5")
+@pytest.mark.costly
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", FAST)
 def test_each_leaves_data_pictures_and_caption(folder, name):
@@ -109,6 +109,7 @@ def test_the_same_bytes_again(tmp_path):
     assert first == [file.read_bytes() for file in reproduce("gspa-lemma-2", tmp_path / "b", quick=True)]
 
 
+@pytest.mark.costly
 def test_bad_names_and_folders(tmp_path):
     with pytest.raises(InvalidInput, match=r"^nothing is called 'gspa-figure-1'; choose one of gspa-figure-2, "):
         reproduce("gspa-figure-1", tmp_path)

@@ -66,7 +66,7 @@ def test_files_and_caption(folder, name):
     assert not re.search(r"\bnan\b|\binf\b|e-0|e\+", caption)
 
 
-@pytest.mark.costly("gspa-figure-4")
+@pytest.mark.costly(but=("rdp-table-2",))
 @pytest.mark.parametrize("name", ["gspa-figure-4", "rdp-figure-4", "rdp-table-2"])
 def test_published_rows_claim_nothing_and_honest_rows_do(folder, name):
     kinds = set()

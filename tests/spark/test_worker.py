@@ -58,8 +58,6 @@ def job_of(question, table, mechanism=None, seen="reports", delta0=0.0):
 
 @pytest.mark.costly(
     but=(
-        "levels-frequency-hadamard",
-        "levels-frequency-oue",
         "levels-frequency-rr",
         "levels-frequency-subset",
         "levels-histogram-rr",
@@ -129,6 +127,7 @@ def test_bad_rows_are_found_by_halving(bad):
     assert set(places) <= set(bad)
 
 
+@pytest.mark.costly
 def test_a_task_counts_bad_rows_and_keeps_the_others():
     table = people(3000)
     job = job_of(sdp.Frequency(["yes", "no"]), table)
@@ -151,6 +150,7 @@ def test_rows_with_another_budget_are_missing_from_the_count():
     assert tally_partition([table, table], job, sdp.secure_random()).n <= 500
 
 
+@pytest.mark.costly
 def test_many_levels_are_compared_by_one_sum():
     table = people(9000).with_columns(pl.Series("budget", np.linspace(0.5, 1.0, 9000)))
     job = job_of(sdp.Mean(0, 80), table)

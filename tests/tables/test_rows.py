@@ -41,6 +41,7 @@ def test_rows_and_fields_are_counted(tmp_path, content, found):
     assert survey(tmp_path / "t.csv", content) == found
 
 
+@pytest.mark.costly
 @given(
     rows=st.lists(st.lists(st.text('ab,"\n\r\t é', max_size=5), min_size=2, max_size=2), max_size=9),
     quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),

@@ -373,6 +373,7 @@ def test_rows_of_packed_tables(tmp_path):
     assert refused(written(tmp_path, "t.csv", zlib.compress(content)), ["a"]).startswith("row 2 of t.csv has 1 field, ")
 
 
+@pytest.mark.costly
 @given(
     rows=st.lists(st.lists(st.text('ab,"\n\t ', max_size=4), min_size=3, max_size=3), min_size=1, max_size=8),
     fields=st.integers(1, 4),

@@ -47,20 +47,7 @@ def answer_of(node, task):  # type: ignore[no-untyped-def]
     return node(READ + "give(await refusal(() => readTask(bytes(given.posted), given.id)));", given)
 
 
-@pytest.mark.costly(
-    "a number-codes",
-    "a number-open",
-    "fifty words-codes",
-    "fifty words-open",
-    "one bit-codes",
-    "one bit-open",
-    "one choice-codes",
-    "one choice-open",
-    "thirty-two bits-codes",
-    "thirty-two bits-open",
-    "three choices-codes",
-    "three choices-open",
-)
+@pytest.mark.costly(but=("several and a number-open",))
 @pytest.mark.parametrize("admission", ["codes", "open"])
 @pytest.mark.parametrize("name", ASKED)
 def test_the_page_and_python_agree_on_dummies_that_are_just_enough_and_just_too_few(node, name, admission):

@@ -75,6 +75,7 @@ def exchanged(task: PostedTask, whole: dict[str, Any]) -> list[str]:
     return [data.hex(), to_base64(hashlib.sha256(data).digest())]
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(not NODE, reason="node is not installed")
 def test_words_have_the_cells_that_python_gives_them(tmp_path):
     task = asked()

@@ -38,15 +38,7 @@ def told(node, whole):  # type: ignore[no-untyped-def]
     return isinstance(attempt(lambda: check_floor(task.draft), (InvalidInput,)), tuple), answer_of(node, task)
 
 
-@pytest.mark.costly(
-    "all kinds-codes",
-    "all kinds-open",
-    "one choice-open",
-    "ten of five-codes",
-    "ten of five-open",
-    "two bits-codes",
-    "two bits-open",
-)
+@pytest.mark.costly(but=("one choice-codes",))
 @pytest.mark.parametrize("admission", ["codes", "open"])
 @pytest.mark.parametrize("name", ASKED)
 def test_the_page_and_python_agree_on_dummies_that_are_just_enough_and_just_too_few(node, name, admission):
@@ -65,7 +57,7 @@ MANY_LAW = {
 }
 
 
-@pytest.mark.costly("questions1", "questions2")
+@pytest.mark.costly(but=("questions0",))
 @pytest.mark.parametrize("questions", [(choice(5),), (several(3),), (choice(2), choice(7)), MANY_SIZES])
 def test_the_page_and_python_agree_to_the_last_digits_of_delta(node, questions):
     """Delta itself is moved to just above and just below what the dummies make true."""

@@ -91,6 +91,7 @@ ANSWERED = (
 )
 
 
+@pytest.mark.costly
 def test_orders_are_drawn_uniformly_and_no_answer_stays_last(node: Callable[..., Any]):
     """6,000 draws: of each order 250 of 24 or 50 of 120 are expected, and 5 sigma are allowed."""
     task = posted_second(*ASKED, **RANDOM)

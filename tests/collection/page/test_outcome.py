@@ -59,6 +59,7 @@ def opened():
     return asked, open_batch(batch, analyzer_key(asked), processes=1, margins=Margins.parse(text))
 
 
+@pytest.mark.costly
 def test_the_page_shows_differences_and_weights_as_the_release_page_does(node, opened):
     task, found = opened
     given = {"posted": task.data.hex(), "id": task.id, "languages": LANGUAGES}

@@ -42,7 +42,7 @@ HANDS = {
 }
 
 
-@pytest.mark.costly("apart", "one hand by letters that nobody sees", "one hand for all", "page by the shuffler")
+@pytest.mark.costly(but=("one hand",))
 @pytest.mark.parametrize("hands", HANDS.values(), ids=HANDS.keys())
 def test_every_sentence_is_the_python_client_s(node, hands):
     small, large = ((0.5, 9, 0.1), (4.0, 9, 1.0)), ((4.5, 9, 0.6), (5.0, 9, 1.0), (8.0, 9, 9.0))

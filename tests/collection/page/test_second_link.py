@@ -114,6 +114,7 @@ give({ sent, said, asked, held: element("sent").dataset.state });
     assert made["held"] == "held"
 
 
+@pytest.mark.costly(but=("0",))
 @pytest.mark.parametrize("verdict", [0, 1, 2])
 def test_a_device_that_has_answered_asks_before_it_draws_for_another_link(node, verdict):
     made, opened = played(
