@@ -103,6 +103,7 @@ QUICK = (
 )
 
 
+@pytest.mark.costly
 def test_failures_csv_is_up_to_date():
     """Its quick rows; the others are left to the slow tests, and asserted in the tests of each failure."""
     written = {(row["item"], row["case"], row["quantity"]): float(row["value"]) for row in read("failures")}

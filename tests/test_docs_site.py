@@ -100,7 +100,6 @@ def promised(body: str) -> list[str]:
         "how-to/attack.md",
         "how-to/groups.md",
         "how-to/histogram.md",
-        "how-to/tables.md",
         "theory/brackets.md",
     )
 )

@@ -36,7 +36,7 @@ RESULTS = {
 }
 
 
-@pytest.mark.costly("plan")
+@pytest.mark.costly("plan", "several")
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_result_says_itself_in_a_line(name):
     found = RESULTS[name]()

@@ -3,8 +3,8 @@
     python -m tools.costly_tests [pytest arguments]
 
 Takes every `costly` mark out of the test files, runs the tests that are not marked slow, one after the other, adds up
-each case's CPU time, that of its processes included, and marks anew. A case above 0.2 s is costly, but the cheapest
-case of every test stays if it costs at most .7 s, or 1 s where it guards a bound. What `ESSENTIAL` names stays
+each case's CPU time, that of its processes included, and marks anew. A case above .15 s is costly, but the cheapest
+case of every test stays if it costs at most .4 s, or .6 s where it guards a bound. What `ESSENTIAL` names stays
 whatever it costs: a collection from end to end, crashes, the demo, and the inputs of defects once found.
 
 The mark stands over the test and carries what was measured: `costly` all cases, `costly("one", "two")` these cases,
@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ABOVE, STAYS = 0.2, {"tests/accounting/": 1.0, "": 0.7}
+ABOVE, STAYS = 0.15, {"tests/accounting/": 0.6, "": 0.4}
 ESSENTIAL = (
     "collection/test_crash",
     "collection/test_power",

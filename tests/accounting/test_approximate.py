@@ -143,6 +143,7 @@ def test_a_bound_at_one_epsilon_serves_every_larger_one():
     assert raw[1] > raw[0] > profile.delta(1.9).upper * 0.99  # (D) itself grows
 
 
+@pytest.mark.costly
 @settings(max_examples=20, deadline=None)
 @given(st.floats(0.01, 8.0), st.floats(-12.0, -1.0), st.integers(2, 10**7), st.floats(0.0, 1.2))
 def test_never_above_the_local_profile(epsilon0, digits, n, share):
@@ -157,6 +158,7 @@ def test_no_epsilon_below_delta0():
     assert profile.mass_at_infinity.upper <= 1e-5
 
 
+@pytest.mark.costly
 def test_gaussian_noise_chooses_its_own_point():
     law = Gaussian(0, 1, sigma=1.0)
     budgets = Budgets([4.9], [10_000], [1e-6])

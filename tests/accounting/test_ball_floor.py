@@ -58,7 +58,7 @@ def test_a_floor_vanishes_at_the_local_budget_and_states_what_was_drawn():
     assert not floor.keeps(0.9, 1e-6)
 
 
-@pytest.mark.costly(but=("krr:5-ball:1.0:22:17",))
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("family", "dummies"), [(R5, LAW), (BIT, BITS), (sdp.OneBit(0.0, 10.0), BITS)], ids=lambda part: part.name
 )

@@ -225,7 +225,7 @@ LATTICES = [
 ]
 
 
-@pytest.mark.costly("E6-t6-900-krr:7", "E6-t6-900-subset:6:3")
+@pytest.mark.costly("E5-t5-60-krr:7", "E5-t5-60-olh:50:5", "E6-t6-900-krr:7", "E6-t6-900-subset:6:3")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["krr:3", "krr:7", "hadamard:10", "olh:50:5", "subset:6:3"])
 @pytest.mark.parametrize(("E", "t", "n"), LATTICES)

@@ -85,6 +85,7 @@ def test_randomized_response_with_own_budgets(seed):
             check_lower(profile.delta(float(oracles.fraction_log(t))).lower, exact, what)
 
 
+@pytest.mark.costly("18")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(60))
 def test_kary_randomized_response_with_own_budgets(seed):

@@ -84,7 +84,7 @@ def test_the_smallest_batch(situation):
         assert not certified(replace(setting, budgets=Budgets([epsilon0], [found.n - 1])), epsilon, delta)
 
 
-@pytest.mark.costly("{'reports_per_user': 3}")
+@pytest.mark.costly("{'group_size': 2}", "{'randomizer': RandomizedResponse(k=10)}", "{'reports_per_user': 3}")
 @pytest.mark.parametrize("situation", SITUATIONS, ids=str)
 def test_the_largest_budget(situation):
     found = calibrate_epsilon0(n=1000, epsilon=0.7, delta=1e-6, **situation)
@@ -106,6 +106,7 @@ def test_the_smallest_batch_by_trying_every_size(epsilon0, epsilon, delta):
     assert calibrate_n(epsilon0=epsilon0, epsilon=epsilon, delta=delta).n == tried
 
 
+@pytest.mark.costly
 def test_the_largest_budget_by_bisection_in_40_digits():
     n, epsilon, delta = 20, 0.5, 1e-3
 
@@ -157,6 +158,7 @@ def test_the_smallest_batch_of_several_levels(setting):
     assert upper(fewer, 1e-6) > 0.6
 
 
+@pytest.mark.costly
 def test_a_batch_of_several_levels_is_not_larger_than_certify_needs():
     """The search answered 146: a delta was bounded by coarser boxes than an epsilon."""
     assert upper(ask(apportioned(MIX, 139), RR), 1e-6) > 0.6
@@ -259,6 +261,7 @@ SLOW_ROUNDS = [
 ]
 
 
+@pytest.mark.costly
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("setting", "epsilon", "known"),

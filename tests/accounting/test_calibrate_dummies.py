@@ -19,6 +19,7 @@ def keeps(family: object, dummies: sdp.Uniform | sdp.DiscreteLaplace, **kwargs: 
     )
 
 
+@pytest.mark.costly("krr:10-289-289")
 @pytest.mark.parametrize(
     ("family", "asked", "least"),
     [

@@ -128,7 +128,7 @@ def hockey_stick(one, other, epsilon):
     return float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
 
 
-@pytest.mark.costly("0.5-100-4")
+@pytest.mark.costly("0.5-100-4", "1.0-300-3")
 @pytest.mark.parametrize(("epsilon0", "n", "records"), [(0.3, 150, 3), (0.5, 300, 3), (1.0, 300, 3), (0.5, 100, 4)])
 def test_no_channel_leaks_more(epsilon0, n, records):
     """Random corners of all channels, random crowds and neighbours: exact divergences stay below."""
@@ -148,6 +148,7 @@ def test_no_channel_leaks_more(epsilon0, n, records):
                 assert hockey_stick(laws[one], laws[other], e) <= most
 
 
+@pytest.mark.costly
 def test_each_level_hides_by_itself():
     """Levels of own budgets, missing users, groups and rounds: as the clone pair within a level."""
     two = Setting(Budgets([0.5, 1.0], [10**5, 10**6]), "any", seen="levels", neighboring="replace-one")

@@ -53,6 +53,7 @@ def test_the_factors_of_the_page():
         assert float(found) == pytest.approx(factor, abs=5e-4)
 
 
+@pytest.mark.costly("1e-06-1.43")
 @pytest.mark.parametrize(("delta", "most"), [(1e-6, 1.43), (1e-3, 1.77)])
 def test_how_far_clones_lies_above_the_count(delta, most):
     """The largest ratio of the grid on the page is at epsilon0 = 4, n = 1e6."""

@@ -149,6 +149,7 @@ def excess(witness: SomeTests) -> float:
     return found
 
 
+@pytest.mark.costly
 def test_a_badly_chosen_test_is_still_a_line_below():
     """Upper ends of badly chosen tests are too low to infer slopes from; their masses are slopes."""
     cells, rounds = clone_cells(1.0, 8), 2
@@ -339,6 +340,7 @@ def test_jagged_slack_needs_the_hull_and_gets_it():
         assert found.upper <= truth.upper * 1.003
 
 
+@pytest.mark.costly
 @given(
     seed=st.integers(0, 2**32 - 1),
     rounds=st.integers(2, 4),

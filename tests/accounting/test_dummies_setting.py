@@ -55,6 +55,7 @@ def test_known_others_leave_the_floor():
         assert level.epsilon.upper == min(level.floor.upper, level.crowd.upper)
 
 
+@pytest.mark.costly
 def test_thirty_honest_people_among_three_thousand_fakes():
     setting = among(sdp.Budgets([0.5, 1.0, 4.0], [3016, 11, 3]), R5, sdp.Uniform(172), colluding=3000)
     guarantee = sdp.certify(setting, 1e-6)
@@ -82,6 +83,7 @@ def test_who_leaves_takes_no_dummy_along(situation):
         assert found == known
 
 
+@pytest.mark.costly
 def test_several_reports_and_groups_keep_the_number_of_dummies():
     """A level of budget 0 would double with two reports each."""
     budgets = sdp.Budgets([0.5, 1.0], [10, 10])

@@ -73,7 +73,7 @@ def test_the_window_witness_finds_a_window_as_good(victim):
     assert 0.999 * fixed < found.lower < 1.02 * fixed
 
 
-@pytest.mark.costly("1.0")
+@pytest.mark.costly
 @pytest.mark.parametrize("victim", [2.0, 1.0])
 def test_a_simulated_attack_refutes_the_claim(victim):
     """Clopper-Pearson at 99.9 %: more delta than claimed, at the epsilon claimed (false alarm 1e-3, seeded)."""
@@ -300,6 +300,7 @@ def test_the_exact_delta_of_linked_rounds_is_that_of_its_definition():
     assert found == pytest.approx(linked_delta_by_enumeration(0.5, 3, 3, 0.6), rel=1e-6)
 
 
+@pytest.mark.costly
 def test_one_permutation_for_all_rounds_costs_more_than_sqrt_rounds():
     e0, rounds, n, delta = 0.5, 20, 1000, 1e-5
     budgets = Budgets([e0], [n])

@@ -80,6 +80,9 @@ FAMILIES = [
 ]
 
 
+@pytest.mark.costly(
+    "13835058055282163712-4-hadamard:3-", "18158513697557839872-4-hadamard:3-", "2305843009213693952-4-hadamard:3-"
+)
 @pytest.mark.parametrize(("family", "row"), FAMILIES, ids=lambda part: getattr(part, "name", ""))
 @pytest.mark.parametrize("m", [0, 1, 2, 4])
 @pytest.mark.parametrize("keep", [1 << 61, 3 << 62, WHOLE - (1 << 58)])

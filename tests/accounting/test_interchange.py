@@ -54,6 +54,7 @@ def test_there_and_back_is_never_smaller(clones):
     assert clones.epsilon(DELTA).lower <= back.epsilon(DELTA).upper <= clones.epsilon(DELTA).upper * 1.01
 
 
+@pytest.mark.costly("16")
 @pytest.mark.parametrize("rounds", [2, 16])
 def test_their_composition_agrees_and_is_never_below_ours(clones, rounds):
     theirs = to_dp_accounting(clones, STEP).self_compose(rounds).get_epsilon_for_delta(DELTA)
@@ -61,6 +62,7 @@ def test_their_composition_agrees_and_is_never_below_ours(clones, rounds):
     assert ours.lower <= theirs <= ours.upper * 1.005
 
 
+@pytest.mark.costly
 def test_with_a_gaussian_mechanism_in_either_library(clones):
     gaussian = pld_library.from_gaussian_mechanism(5.0, value_discretization_interval=STEP)
     theirs = to_dp_accounting(clones, STEP).self_compose(4).compose(gaussian).get_epsilon_for_delta(DELTA)

@@ -45,7 +45,7 @@ def worlds(ratios: list[Fraction], k: int, victim: int) -> list[tuple[Law, Law]]
     return found
 
 
-@pytest.mark.costly(but=("2",))
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", range(3))
 def test_two_questions_multiplied_out(seed):
     """Every record of everybody in both questions: the upper end is above the worst, the lower end not above it."""

@@ -99,10 +99,11 @@ def rows_of(law: AnyLaw, epsilon0: float) -> np.ndarray:
 
 
 @pytest.mark.costly(
-    "OneBit(low=0.0, high=1.0)-(0.3, 0.8, 0.8)-4-True",
-    "RandomizedResponse(k=2)-(0.4, 1.3)-3-False",
-    "RandomizedResponse(k=3)-(0.8, 0.8)-2-False",
-    "RandomizedResponse(k=3)-(1.0, 1.0, 1.0)-2-True",
+    but=(
+        "RandomizedResponse(k=2)-(0.3, 0.8, 1.5)-3-True",
+        "RandomizedResponse(k=2)-(0.9, 0.9, 0.9)-3-True",
+        "RandomizedResponse(k=3)-(0.5, 1.1)-2-True",
+    )
 )
 @pytest.mark.parametrize(
     ("law", "levels", "rounds", "same"),

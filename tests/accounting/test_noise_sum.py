@@ -99,6 +99,7 @@ def test_equal_scales_down_to_the_far_tail(n, scale, eps, relative):
         encloses(LaplaceSum.of(np.array([scale]), np.array([n])).shift_divergence(eps, 1.0), truth, relative)
 
 
+@pytest.mark.costly
 @settings(max_examples=12, deadline=None)
 @given(
     st.lists(st.floats(0.05, 20.0), min_size=2, max_size=6, unique_by=lambda x: round(math.log(x), 1)),
@@ -221,6 +222,7 @@ def test_many_exposed_levels_are_on_the_safe_side():
     assert upper.upper[-1] == pytest.approx(exact[-1].upper, rel=1e-9)
 
 
+@pytest.mark.costly
 def test_groups_repeated_reports_and_rounds():
     budgets = Budgets([0.5], [200], [1e-5])
     one = SumBound().profile(setting(budgets, GAUSSIAN), 0.5)

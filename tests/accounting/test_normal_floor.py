@@ -130,6 +130,7 @@ def test_spreads_and_dummies_follow_the_formula():
     assert found.upper == pytest.approx(1.0, rel=2e-3)
 
 
+@pytest.mark.costly
 def test_a_search_finds_a_law_for_every_question():
     families = [sdp.RandomizedResponse(5), sdp.RandomizedResponse(2), sdp.RandomizedResponse(5)]
     found = sdp.calibrate_dummies({2.0: 1.0, 4.0: 1.0}, families, 1e-6, law="normal")
@@ -222,7 +223,7 @@ def test_two_columns_of_different_sizes_are_covered_together(keep):
             assert found <= real * (1 + Fraction(1, 10**6)) + Fraction(1, 10**14)
 
 
-@pytest.mark.costly("2-10-19.0-110-1.0")
+@pytest.mark.costly("10-20-27.0-160-0.8", "2-10-19.0-110-1.0")
 @pytest.mark.parametrize(
     ("k", "questions", "spread", "centre", "keep"),
     [(2, 10, 19.0, 110, 1.0), (5, 10, 19.0, 110, 0.7), (10, 20, 27.0, 160, 0.8), (50, 6, 10.0, 60, 0.9)],

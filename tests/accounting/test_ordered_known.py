@@ -133,6 +133,7 @@ def test_what_the_blanket_leaves_out_is_charged():
     assert profile.delta(0.2).upper >= 4 / 64 * (1 - math.exp(-50.0))
 
 
+@pytest.mark.costly(but=("hadamard:10",))
 @pytest.mark.parametrize("name", ["krr:7", "hadamard:10", "olh:50:5"])
 def test_a_stated_randomizer_is_no_worse_than_any(name):
     """The certified number is the smaller of the two, at every delta."""

@@ -60,6 +60,7 @@ def test_larger_delta_needs_smaller_epsilon(e0, n, a, b):
     assert at_most(upper(e0, n, max(a, b)), upper(e0, n, min(a, b)))
 
 
+@pytest.mark.costly
 @FEW
 @given(users, st.floats(0, 1), st.floats(0, 1), st.randoms(use_true_random=False))
 def test_delta_falls_with_epsilon_and_brackets(epsilons, x, y, rng):

@@ -110,6 +110,7 @@ def test_our_closed_form_is_within_one_per_cent_given_a_thousand_clones(e0, n):
 CERTIFIED = sorted(key for key, bound in BY_KEY.items() if bound.kind is Kind.CERTIFIED_UPPER)
 
 
+@pytest.mark.costly
 @settings(max_examples=40, deadline=None)
 @given(st.floats(0.01, 6.0), st.integers(1, 200_000), st.floats(1e-10, 0.3))
 def test_no_published_upper_bound_is_below_the_clone_pair(e0, n, delta):

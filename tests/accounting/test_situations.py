@@ -173,7 +173,7 @@ def permuted(steps: Sequence[Fraction], records: Sequence[int], told: Sequence[i
     return law
 
 
-@pytest.mark.costly("6")
+@pytest.mark.costly("3", "6")
 @pytest.mark.parametrize("seed", range(8))
 def test_colluding_users_of_ordered_outputs(seed):
     rng = random.Random(seed)

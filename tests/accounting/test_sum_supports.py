@@ -127,6 +127,7 @@ def test_is_attained_by_the_released_sum_and_by_a_threshold_on_two_counts(name, 
         assert all(0.0 <= one.upper - one.lower <= 1e-11 for one in shown)
 
 
+@pytest.mark.costly("hashing", "unary")
 @pytest.mark.parametrize("name", FAMILIES)
 def test_several_levels_are_attained(name):
     """Levels at e^epsilon0 = 3, 2, 7: the others' terms have three laws; every victim."""
@@ -191,7 +192,7 @@ def is_a_bracket(name, budgets, options):
     return ordered and 0.0 < found.epsilon.lower <= found.epsilon.upper
 
 
-@pytest.mark.costly("olh:10", "oue:3")
+@pytest.mark.costly("krr:50", "olh:10", "oue:3", "sue:10")
 @pytest.mark.parametrize("name", NAMES)
 def test_no_lower_end_is_0_and_none_passes_the_upper_end(name):
     for situation, asked in SITUATIONS.items():

@@ -141,12 +141,13 @@ def check_golden(profile: PrivacyProfile, case: dict[str, object]) -> None:
         assert one.width <= 5e-4 * golden, (order, one, golden)
 
 
-@pytest.mark.costly("n=50,v=None")
+@pytest.mark.costly("n=400,v=None", "n=50,v=None")
 @pytest.mark.parametrize("case", golden_cases("uniform clone pair"))
 def test_golden_uniform(case):
     check_golden(one_budget_profile(case["epsilon0"], case["n"], coarse=False), case)
 
 
+@pytest.mark.costly("n=60,v=34")
 @pytest.mark.parametrize("case", golden_cases("personalized clone pair"))
 def test_golden_personal(case):
     budgets = Budgets.of(case["epsilons"])

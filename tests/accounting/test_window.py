@@ -140,6 +140,7 @@ def window_of(family, index, kind):
     return float(low[useful][index]), float(high[useful][index])
 
 
+@pytest.mark.costly(but=("0.0",))
 @pytest.mark.parametrize("eps", [0.0, 0.002, 0.004])
 def test_large_populations_by_convolution(eps):
     scales, others = np.array([3.0, 1.5, OWN]), np.array([2e5, 1e5, 1e5])
@@ -161,6 +162,7 @@ def test_large_populations_by_convolution(eps):
 fractions = st.integers(1, 12)
 
 
+@pytest.mark.costly
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.lists(fractions, min_size=3, max_size=3), min_size=2, max_size=3),

@@ -216,6 +216,7 @@ def test_bits_of_packed_reports_are_columns():
     assert np.flatnonzero(packed.columns[0]).tolist() == [0, 15]
 
 
+@pytest.mark.costly("<lambda>4")
 @pytest.mark.parametrize(
     "wrap",
     [

@@ -77,7 +77,7 @@ POPULATIONS = {
 }
 
 
-@pytest.mark.costly("oue-True", "rr-False")
+@pytest.mark.costly(but=("rr, two levels-False",))
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("counts", [False, True])
 @pytest.mark.parametrize("name", POPULATIONS)

@@ -38,6 +38,7 @@ BROKEN_UNARY = {
 }
 
 
+@pytest.mark.costly("own bit of sue, other bits of oue-True", "sue with oue's flips-False")
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("name", BROKEN_UNARY)
 def test_a_unary_encoder_whose_flips_are_mixed_up_is_caught(name, packed):
@@ -47,6 +48,7 @@ def test_a_unary_encoder_whose_flips_are_mixed_up_is_caught(name, packed):
     assert 0.85 * true < found.epsilon_lower_bound <= true
 
 
+@pytest.mark.costly("chances1")
 @pytest.mark.parametrize("chances", [some.sue(1.0), some.oue(1.0)])
 def test_own_and_other_bits_exchanged_is_a_useless_encoder_of_the_same_epsilon(chances):
     """(p, q) and (q, p) have one epsilon, |log(p (1-q)/(q (1-p)))|: for an estimator, not for an audit, to notice."""
@@ -122,7 +124,12 @@ IN_CLEAR = {
 }
 
 
-@pytest.mark.costly("last 1 %")
+@pytest.mark.costly(
+    but=(
+        "rest after blocks of 16",
+        "rest after blocks of 8, if any",
+    )
+)
 @pytest.mark.parametrize("name", IN_CLEAR)
 def test_rows_that_are_sent_in_clear_at_one_place_of_a_call_are_caught(name):
     """Version 0.1.0 called with 12,500 rows only, and passed all of these."""
@@ -228,6 +235,7 @@ def test_a_leak_in_one_record_in_a_thousand_is_caught():
     assert not attack(randomize, 1.0, 4e-3, trials=200_000).violated
 
 
+@pytest.mark.costly
 def test_a_score_of_ones_own_finds_what_the_learned_ones_do_not():
     """The record is hidden in the parity of 40 fair bits: no single bit, nor any sum of bits, says anything."""
 
@@ -254,7 +262,7 @@ VECTORS = {
 }
 
 
-@pytest.mark.costly("subset:5-3.0", "sue:5-3.0")
+@pytest.mark.costly("hybrid-3.0", "subset:5-3.0", "sue:5-3.0")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 @pytest.mark.parametrize("name", NAMES)
@@ -268,7 +276,7 @@ def test_every_family_of_the_command_line_keeps_its_claim(name, epsilon):
     assert found.epsilon_lower_bound > (0.3 if name == "gaussian" else 0.8) * epsilon - 0.15  # the attack is not blind
 
 
-@pytest.mark.costly("hybrid", "piecewise")
+@pytest.mark.costly(but=("coordinates",))
 @pytest.mark.parametrize("name", VECTORS)
 def test_families_of_vectors_and_windows_keep_their_claim(name):
     found = attack(VECTORS[name](), 2.0, seed=4)
@@ -276,6 +284,7 @@ def test_families_of_vectors_and_windows_keep_their_claim(name):
     assert found.epsilon_lower_bound > 1.2
 
 
+@pytest.mark.costly("oue:5")
 @pytest.mark.parametrize("name", ["krr:5", "oue:5", "laplace", "one-bit"])
 def test_every_family_run_at_twice_its_claim_is_caught(name):
     """The same samplers, the budget doubled behind the audit's back."""

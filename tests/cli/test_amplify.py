@@ -131,6 +131,7 @@ def test_published_bounds_are_shown_only_when_asked_for(run):
         assert usual[key] == every[key]
 
 
+@pytest.mark.costly
 def test_bounds_are_listed_only_where_asked_for(run):
     assert "What was consulted" not in run(*PLAIN).out
     assert "certified upper bound:" in run(*PLAIN, "--bounds", "certified").out

@@ -21,7 +21,7 @@ def levels(found) -> list[str]:
     return [part for level in found["levels"] for part in ("--level", f"{level['epsilon0']!r}:{level['count']}")]
 
 
-@pytest.mark.costly("find0")
+@pytest.mark.costly
 @pytest.mark.parametrize("find", [(), ("--find", "epsilon0")])
 def test_the_largest_budget(run, find):
     found = run(*TARGET, "--n", "10000", *find, "--json").json
@@ -41,6 +41,7 @@ def test_the_fewest_users(run, find):
     assert upper(run, "--epsilon0", "2", "--n", found["n"] - 1) > 0.5
 
 
+@pytest.mark.costly
 def test_the_fewest_users_of_a_mix(run):
     found = run(*TARGET, *MIX, "--find", "n", "--json").json
     assert set(found) == {"n", "certified_epsilon", "levels", "levels_total", "unshuffled"}
@@ -60,6 +61,7 @@ def test_the_most_rounds(run):
     assert upper(run, "--epsilon0", "1", "--n", "300", "--rounds", found["rounds"] + 1) > 0.5
 
 
+@pytest.mark.costly
 def test_the_largest_factor(run):
     found = run(*TARGET, *MIX, "--find", "scale", "--json").json
     assert set(found) == {"scale", "certified_epsilon", "levels", "levels_total", "unshuffled"}

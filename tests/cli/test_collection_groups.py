@@ -147,6 +147,7 @@ def test_a_survey_of_groups_from_draft_to_comparison(survey, run, tmp_path):
     store.close()
 
 
+@pytest.mark.costly
 def test_the_promise_is_the_same_in_every_group_however_small(survey):
     key = AnalyzerKey(b"\1" * 32, b"\2" * 32, bytes(32))
     groups = survey_groups(survey.read_bytes())
@@ -159,6 +160,7 @@ def test_the_promise_is_the_same_in_every_group_however_small(survey):
     assert widths[2] > widths[0] > widths[1]
 
 
+@pytest.mark.costly
 def test_levels_of_the_survey_are_shared_out_among_groups(survey):
     level = '[[levels]]\nname = "{}"\nepsilon0 = {}\nplanned = {}\npromise = 1\n'
     text = SURVEY + level.format("careful", 2, 30) + level.format("usual", 4, 90)
@@ -191,6 +193,7 @@ def test_a_mistake_in_groups_is_one_clear_line(survey, run, tmp_path, good, bad,
     assert not (tmp_path / "lunch.keys").exists()
 
 
+@pytest.mark.costly
 def test_a_shuffler_that_changes_a_group_is_found_out(survey, run, tmp_path):
     ok(run, "task", "draft", "survey.toml", "--out", "lunch")
     shutil.copytree(tmp_path / "lunch", tmp_path / "sent")
@@ -204,6 +207,7 @@ def test_a_shuffler_that_changes_a_group_is_found_out(survey, run, tmp_path):
     assert "a name such as 01-kitchen" in refused(run, "task", "status", "sent")
 
 
+@pytest.mark.costly
 def test_folders_that_are_none(survey, run, tmp_path):
     (tmp_path / "empty").mkdir()
     assert "has no groups.json" in refused(run, "task", "post", "empty")
@@ -254,6 +258,7 @@ def test_batches_of_two_surveys_are_no_groups(survey, good, other):
         check_one_survey(list(zip(groups, drafts, strict=True)))
 
 
+@pytest.mark.costly
 def test_a_group_that_is_named_twice_is_refused(survey, run, tmp_path):
     ok(run, "task", "draft", "survey.toml", "--out", "lunch")
     manifest = tmp_path / "lunch" / "groups.json"

@@ -55,6 +55,7 @@ def test_amplify_says_why_there_is_no_mu(run):
     assert answer["epsilon"]["upper"] <= 1.0
 
 
+@pytest.mark.costly
 def test_amplify_prints_the_object_of_the_contract(run):
     answer = run("amplify", *TWO_LEVELS, "--json").json
     assert set(answer) == GUARANTEE_KEYS | {"notes", "mu"}
@@ -137,6 +138,7 @@ def test_infinity_is_a_word(run):
     assert "Nothing can be promised" in people
 
 
+@pytest.mark.costly
 def test_all_levels_go_to_a_file(run, tmp_path, monkeypatch):
     monkeypatch.setattr("shuffledp.cli.calibrate.MOST_LEVELS", 20)  # 1,000 levels would show the same, slower
     epsilons = np.linspace(0.1, 1.0, 60)
@@ -297,7 +299,13 @@ def test_demo(run, tmp_path):
 ELSEWHERE = {"plan", "predict", "task", "answer", "open", "serve", "total", "difference", "completion"}
 
 
-@pytest.mark.costly("crosstab", "reproduce", "train")
+@pytest.mark.costly(
+    but=(
+        "mean",
+        "quantiles",
+        "vector-mean",
+    )
+)
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command not in ELSEWHERE])
 def test_the_example_of_help_runs(run, command, monkeypatch):

@@ -54,6 +54,7 @@ def test_a_person_sees_them_who_asks(run, tmp_path, command, title):
     assert title in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.costly
 def test_groups_and_several_questions_have_them_too(run):
     out = run(*FREQUENCY, "--counts", "--by", "side", "--groups", "north,south").out
     below = out.split("Counts by side")[1]

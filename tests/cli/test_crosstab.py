@@ -26,6 +26,7 @@ def people(tmp_path):
     pl.DataFrame(rows | {"budget": [1.0, 3.0] * 400}).write_csv(tmp_path / "p.csv")
 
 
+@pytest.mark.costly
 def test_one_table_everywhere(run, tmp_path):
     words = (*TABLE, *ASK, "--simulation-seed", 1)
     out = run(*words, "--csv", "t.csv", "--report", "t.html", "--simplex", "--counts").out

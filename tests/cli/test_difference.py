@@ -68,6 +68,7 @@ def test_the_difference_of_two_waves(run, wave, kind):
     assert found["epsilon"] == total["epsilon"]
 
 
+@pytest.mark.costly
 def test_people_who_are_in_one_only_pay_the_larger(run, wave):
     a = wave("a.json", *COMMANDS["frequency"])
     b = wave("b.json", *COMMANDS["frequency"][:-3], 1, *REST[2:], yes=500)
@@ -180,6 +181,7 @@ def test_the_page_says_what_the_terminal_says(run, wave, tmp_path, kind):
     assert "http" not in page.replace("http://www.w3.org", "")
 
 
+@pytest.mark.costly
 def test_the_page_of_two_groups_says_that_nobody_is_in_both(run, wave, tmp_path):
     wave("g.json", *COMMANDS["frequency"], "--by", "side", "--groups", "north,south")
     out = run("difference", "g.json", "--between", "north", "south", "--delta", 1e-6, "--report", "d.html").out
@@ -268,7 +270,7 @@ def test_in_python_a_simulation_and_a_variance_are_refused():
         sdp.difference(first, wider, delta=1e-6)
 
 
-@pytest.mark.costly("frequency")
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", ["frequency", "mean"])
 def test_two_groups_of_34_have_the_interval_of_their_joint_law(run, tmp_path, kind):
     """The laws are read from what a release printed; by Bennett's inequality it is 3.1 standard errors wide."""
@@ -296,6 +298,7 @@ def test_two_groups_of_34_have_the_interval_of_their_joint_law(run, tmp_path, ki
     )
 
 
+@pytest.mark.costly
 def test_an_interval_by_an_inequality_says_so(run, tmp_path):
     pl.DataFrame({"hours": [10.0, 30.0] * 17}).write_csv(tmp_path / "p.csv")
     ask = ("mean", "p.csv", "--value", "hours", "--low", 0, "--high", 40, *REST)

@@ -161,6 +161,7 @@ def test_pages_hold_well_formed_pictures(run, question):
     assert any(label[question] in picture for picture in pictures)
 
 
+@pytest.mark.costly
 def test_many_bins_fit_on_a_page_and_a_screen(run):
     shown = run(*HISTOGRAM, *ONE, "--bins", "1001", "--report", "page.html")
     assert "60 of 1,001 bins" in shown.out

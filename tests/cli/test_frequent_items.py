@@ -79,6 +79,7 @@ def test_nothing_found(run, tmp_path):
     assert pl.read_csv(tmp_path / "none.csv").height == 0
 
 
+@pytest.mark.costly
 def test_groups_and_budgets(run):
     asked = (
         *LISTED,

@@ -32,7 +32,9 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.costly("difference-{}", "task-draft", "task-post", "total-{}")
+@pytest.mark.costly(
+    "difference-{}", "frequency-votes.csv0", "frequency-votes.csv1", "task-draft", "task-post", "total-{}"
+)
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: "-".join(command[:2]))
 def test_a_file_of_six_gigabytes_is_one_line(run, tmp_path, command):
     (tmp_path / "survey.toml").write_text(SURVEY)

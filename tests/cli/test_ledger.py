@@ -164,6 +164,7 @@ def test_what_was_changed_from_outside_is_said(run, made, tmp_path):
         )
 
 
+@pytest.mark.costly
 def test_a_ledger_of_an_earlier_version_says_so(run):
     of_version_1(Path("old.ledger"))
     told = "An earlier version of shuffledp, which kept no chain of hashes, entered 1 release"

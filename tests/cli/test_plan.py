@@ -141,6 +141,7 @@ def test_figure_and_page(run, tmp_path):
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
 
 
+@pytest.mark.costly
 def test_a_mean_and_dropped_users(run):
     answer = run(
         "plan", "--level", "0:50", "--level", "1:950", "--question", "mean", "--low", "0", "--high", "10",
@@ -222,6 +223,7 @@ def test_over_rounds_and_against_the_shuffler(run):
     assert "Or, where devices report: each draws one report a round of sdp.OneBit(low=0" in told
 
 
+@pytest.mark.costly
 def test_dummies_need_a_shuffler_who_adds_them(run):
     arguments = ("plan", "--epsilon0", "2", "--n", "500", *MEAN, "--delta", "1e-5", "--dummies", "100")
     assert run(*arguments, "--json").json["next"] == []

@@ -110,6 +110,7 @@ def test_every_damaged_description_is_refused(run, people, tmp_path):
         sdp.load_model(tmp_path / "bad.npz")
 
 
+@pytest.mark.costly
 def test_training_goes_on_from_a_checkpoint(run, people):
     more = (*TABLE, "--mechanism", "sketch", "--epsilon0", "2", *FEATURES, "--holdout", "0", "--checkpoint", "c.npz")
     first = run(*more, "--rounds", "2", "--json").json
@@ -140,6 +141,7 @@ def test_the_most_frequent_class_and_the_time_stand_beside_the_accuracy(run, peo
     assert "CPU seconds" in printed
 
 
+@pytest.mark.costly
 def test_a_flipped_bit_gives_a_model_or_one_clear_error(run, people, tmp_path):
     """TokenError came out bare, 3 of 1,000 times: NumPy reads the head of an array as Python does."""
     run(*TABLE, *QUICK, *FEATURES, "--model-out", "m.npz", "--json")

@@ -80,7 +80,7 @@ def twice(parts):
     return [part for part, times in Counter(parts).items() if times > 1]
 
 
-@pytest.mark.costly(but=("two",))
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ANSWERS)
 def test_answers(run, tmp_path, name):
     out = run(*ANSWERS[name], "--report", "page.html").out

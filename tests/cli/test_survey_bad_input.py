@@ -110,7 +110,7 @@ def test_missing_keys_are_named_all_at_once(run, tmp_path):
     assert told == "the survey, level 'x': missing keys promise, planned; write promise = 1.0, planned = 9"
 
 
-@pytest.mark.costly("long words", "promise", "promise of a level")
+@pytest.mark.costly("long words", "promise", "promise of a level", "wanted", "words")
 @pytest.mark.parametrize("name", SURVEYS)
 def test_a_survey_that_cannot_be_is_one_line_and_writes_nothing(run, tmp_path, name):
     text, message, way_out = SURVEYS[name]
@@ -180,7 +180,7 @@ def test_margins_that_cannot_be_are_one_line_and_write_nothing(run, collected, n
         assert ledger.entries() == []
 
 
-@pytest.mark.costly("")
+@pytest.mark.costly
 @pytest.mark.parametrize("more", ["", "stay,column 1,4000\nstay,column 2,6000\n"])
 def test_margins_that_fit_are_on_every_output(run, collected, more):
     (collected / "margins.csv").write_text(HEAD + "age,row 1,3000\nage,row 2,7000\n" + more, encoding="utf-8")

@@ -14,7 +14,7 @@ COMMANDS = {
 ASKED = ("--low", "0", "--high", "40000", "--epsilon0", "700", "--delta", "1e-6", "--any-delta")
 
 
-@pytest.mark.costly("quantiles")
+@pytest.mark.costly("histogram", "quantiles")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_number_of_two_readings_is_refused_with_both(run, tmp_path, command):
     """The hint named --decimal, which then read one of a thousand."""

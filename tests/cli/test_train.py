@@ -156,7 +156,7 @@ def test_learns_at_a_generous_budget_and_stops_at_max_epsilon(run, people):
     assert "would exceed" in stopped["stopped"]
 
 
-@pytest.mark.costly("scale")
+@pytest.mark.costly
 @pytest.mark.parametrize("find", ["scale", "rounds"])
 def test_a_target_finds_budgets_or_rounds(run, find):
     """20 clients of 100 digits at (8, 1e-5) a message: 5 rounds cost 22.6, so both have to be smaller."""
@@ -224,6 +224,7 @@ def test_the_page_has_seconds_and_warnings(run, people, tmp_path):
     assert page.count("<dt>") == 10
 
 
+@pytest.mark.costly
 def test_what_people_read(run, people):
     shown = run(*BY_ROW, "--rounds", "1", "--holdout", "0").out
     for words in ("Accuracy was not measured", "Central epsilon at most", "What it rests on", "softmax regression"):

@@ -71,6 +71,7 @@ def test_the_dummies_of_a_line_are_those_derived(name, dummies):
     )
 
 
+@pytest.mark.costly
 def test_simulated_collections_are_as_predicted():
     """100 collections: the mean length is known to .5 %, and coverage below .9 has a chance of less than 1e-6."""
     for setting in settings(["best at 1"], [200, 1000]):
@@ -154,6 +155,7 @@ def test_a_line_is_the_same_alone_as_in_the_whole_table(monkeypatch):
     assert len(set(seeds)) == len(LINES)
 
 
+@pytest.mark.costly
 def test_a_difference_from_the_derived_number_has_a_reason():
     assert why(LIMIT, 2.34) == ""
     assert why(LIMIT, 2.5) == "exact"  # five people, not 4.6

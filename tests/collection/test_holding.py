@@ -126,6 +126,7 @@ def test_stop_at_is_exact_and_what_is_held_is_still_confirmed(tmp_path):
     store.close()
 
 
+@pytest.mark.costly
 def test_a_report_whose_code_is_refused_takes_no_room_and_changes_no_answer(tmp_path):
     """Room was counted first: near `stop_at`, 503 told each arrival to whoever sent reports without a code."""
     task = task_of(stop_at=5, admission="codes")

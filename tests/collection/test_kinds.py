@@ -149,6 +149,7 @@ def test_a_choice_of_version_2_covers():
     )
 
 
+@pytest.mark.costly
 def test_the_law_of_the_dummies_along_values_is_that_of_what_is_drawn():
     draft = parse(second(choice(4), levels=((4.0, 9, 2.0),)))
     dummies, family, random = draft.questions[0].dummies, Family("krr:4", 4), simulation_random(3)

@@ -121,7 +121,7 @@ def test_a_task_of_somebody_else_cannot_keep_a_client_busy():
         check_floor(parse(whole))
 
 
-@pytest.mark.costly("sixty-four bits")
+@pytest.mark.costly("sixty-four bits", "twenty of five")
 @pytest.mark.parametrize(
     ("families", "promise", "law"),
     [((FIVE,), 1.0, "ball"), ((FIVE,) * 20, 1.0, "normal"), ((BIT,) * 20, 1.0, "ball"), ((BIT,) * 64, 1.0, "normal")],

@@ -54,7 +54,12 @@ def drafted(question: str, head: str = "") -> Draft:
     return draft_of_survey(text.encode(), KEY)
 
 
-@pytest.mark.costly("table")
+@pytest.mark.costly(
+    but=(
+        "list",
+        "scale",
+    )
+)
 @pytest.mark.parametrize("kind", ASKED)
 def test_every_kind_with_answers_gets_one_that_says_so(kind):
     found = drafted(ASKED[kind] + "\noptional = true").questions[0]
@@ -96,6 +101,7 @@ def test_what_cannot_be_optional_says_what_to_do():
         draft(choice() | {"optional": True})
 
 
+@pytest.mark.costly("0-9-0, 2.25, 4.5, 6.75, 9")
 @pytest.mark.parametrize(
     ("low", "high", "values"),
     [

@@ -21,6 +21,7 @@ def opened():
     return open_batch(batch_of(asked, columns, counts), analyzer_key(asked), processes=1)
 
 
+@pytest.mark.costly
 def test_a_survey_in_three_languages_has_its_result_in_three(opened):
     page = release_page(opened, command="shuffledp", version="1")
     found = re.findall(r'<section class="answer" lang="(\w+)">(.*?)</section>', page, re.DOTALL)

@@ -159,6 +159,7 @@ def in_groups() -> tuple[list[PostedTask], list[Batch]]:
     return tasks, found
 
 
+@pytest.mark.costly
 def test_groups_are_one_entry_with_the_cost_of_the_group_that_spends_most(tmp_path):
     _, batches = in_groups()
     costs = [batch_draft(batch).spending for batch in batches]

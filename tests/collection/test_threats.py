@@ -73,6 +73,7 @@ def test_the_shift_of_chosen_dummies_on_the_page_is_what_a_shuffler_can_do():
     assert float(told) == pytest.approx(100 * int(count) * (1 - 1 / 5) / (1000 * known.mean([200, 600, 200])), abs=0.05)
 
 
+@pytest.mark.costly
 def test_a_level_that_nobody_chose_is_no_trouble(tmp_path):
     task = task_of(choice(5, 1000), at_least=5)
     store = store_at(tmp_path, task)

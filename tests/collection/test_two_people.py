@@ -400,7 +400,7 @@ def one_for_another(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ball, "_point", point)
 
 
-@pytest.mark.costly(but=("bits:2-one_weight_less",))
+@pytest.mark.costly
 @pytest.mark.parametrize("wrong", [one_weight_less, one_point_twice, one_for_another], ids=lambda part: part.__name__)
 @pytest.mark.parametrize("name", ["choice:3", "bits:2"])
 def test_dummies_of_another_law_are_noticed(name, wrong, monkeypatch, tmp_path):

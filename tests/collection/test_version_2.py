@@ -195,7 +195,7 @@ def test_pieces_stand_in_a_uniformly_random_order():
         assert [law[code] for code in ways] == [Fraction(1, len(ways))] * len(ways)
 
 
-@pytest.mark.costly("list", "several", "table")
+@pytest.mark.costly(but=("bit",))
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_is_promised_drawn_closed_opened_and_verified(name, tmp_path):
     task = posted_second(KINDS[name], levels=USUAL, **TIMES, at_least=20)
@@ -356,6 +356,7 @@ def test_a_mistake_in_a_question_of_a_survey_is_one_clear_line(question, told):
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.costly
 def test_a_survey_with_hadamard_is_drafted_as_version_1():
     asked = survey_of('choices = ["a", "b", "c"]\nfamily = "hadamard"')
     draft = draft_of_survey(asked, AnalyzerKey(ANALYZER, ANALYST, bytes(32)))

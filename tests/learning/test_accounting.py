@@ -124,6 +124,7 @@ def test_rounds_of_different_size_compose(noise):
     assert found.epsilon.upper < single.epsilon.upper
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("mu", "clients", "rounds", "most", "before", "times"),
     [

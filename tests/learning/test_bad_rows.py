@@ -96,6 +96,7 @@ def test_a_message_clipped_as_a_whole_stays_within_the_bound(bad):
         assert np.linalg.norm(found, ord=order) <= 0.2 * (1 + 1e-12)
 
 
+@pytest.mark.costly("nan")
 @pytest.mark.parametrize("bad", [1e150, math.nan, math.inf])
 def test_the_bit_of_a_bad_record_is_a_fair_coin(bad):
     """512 bits; within 0.5 +- 0.14 but for a chance of 1e-9."""

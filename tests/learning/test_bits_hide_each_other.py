@@ -56,6 +56,7 @@ def test_a_server_that_sees_less_never_gets_a_worse_guarantee():
             assert asked[0] <= asked[1] * (1 + 1e-12)
 
 
+@pytest.mark.costly
 def test_a_larger_budget_costs_more_and_victims_are_rounded_up():
     found = fitted(BUDGETS)
     epsilons = [level.epsilon.upper for level in found.levels]

@@ -218,6 +218,7 @@ def test_a_checkpoint_of_another_format_is_named(tmp_path, monkeypatch):
         classifier(checkpoint=path).fit(FEATURES, LABELS, groups=GROUPS, resume=True)
 
 
+@pytest.mark.costly
 def test_a_flipped_bit_gives_the_same_run_or_one_clear_error(tmp_path):
     """RuntimeError came out bare, 1 of 250 times: zipfile takes a flipped flag for encryption."""
     path, flipped = tmp_path / "run.npz", tmp_path / "flipped.npz"

@@ -112,6 +112,7 @@ def test_a_round_that_is_repeated_is_entered_again(tmp_path, monkeypatch):
         assert (len(ledger.entries()), again.guarantee_.rounds) == (2, 5)
 
 
+@pytest.mark.costly
 def test_a_longer_run_enters_what_it_adds(tmp_path):
     with Ledger(tmp_path / "l", make=True) as ledger:
         fitted(ledger, checkpoint=tmp_path / "run.npz", rounds=2)

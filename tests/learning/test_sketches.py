@@ -87,6 +87,7 @@ def test_the_server_reads_the_mean_gradient():
     assert reads.std(axis=0).mean() == pytest.approx(error * math.sqrt(times), rel=0.1)
 
 
+@pytest.mark.costly
 def test_it_costs_what_any_pure_randomizer_costs():
     model = classifier().fit(DIGITS.images[:800], DIGITS.labels[:800])
     asked = Setting(Budgets([4.0], [800]), "any", seen="reports", neighboring="replace-one", rounds=3)
@@ -97,6 +98,7 @@ def test_it_costs_what_any_pure_randomizer_costs():
     assert not model.guarantee_.private
 
 
+@pytest.mark.costly
 def test_clients_of_several_examples_and_budgets():
     groups = np.arange(600) // 2
     budgets = np.where(np.arange(300) < 100, 1.0, 4.0)

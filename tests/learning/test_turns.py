@@ -122,6 +122,7 @@ def test_two_copies_in_one_ledger_at_once(tmp_path):
             fitted(path, ledger, resume=True)
 
 
+@pytest.mark.costly
 def test_what_is_sent_anew_is_entered_before_it_is_sent(tmp_path, monkeypatch):
     path, entered = tmp_path / "run.npz", []
     with Ledger(tmp_path / "l", make=True) as ledger:

@@ -47,7 +47,7 @@ def test_psi_is_enclosed(seed):
         assert found.lower[row] <= truth <= found.upper[row]
 
 
-@pytest.mark.costly("0.5-1000000-0.375", "12.0-1000000-0.375", "4.0-1000000-0.375")
+@pytest.mark.costly("0.5-1000000-0.375", "0.5-1000000000000-0.25", "12.0-1000000-0.375", "4.0-1000000-0.375")
 @pytest.mark.parametrize(("n", "p"), [(1000, 0.25), (10**6, 0.375), (10**6, 2.0**-12), (10**9, 0.25), (10**12, 0.25)])
 @pytest.mark.parametrize("score", [0.5, 4.0, 12.0])
 def test_large_binomials_against_balls(n, p, score):

@@ -73,6 +73,7 @@ def test_ends():
     assert (found.upper[4:] > 0.0).all()
 
 
+@pytest.mark.costly
 def test_mills_ratio_to_its_word():
     worst = 0.0
     for t in np.concatenate((np.linspace(-1, 40, 800), np.geomspace(1e-12, 1e8, 200))):

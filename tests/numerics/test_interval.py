@@ -186,6 +186,7 @@ def doubles() -> list[float]:
     return [*some, *decimals, *near, 5e-324, 2.2e-308, 1.797693134e308, 0.0]
 
 
+@pytest.mark.costly
 def test_few_digits_are_outward_and_few():
     """Against exact rationals: at or above, at or below, at most ten digits, and less than a step away."""
     for size in doubles():

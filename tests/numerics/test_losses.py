@@ -81,6 +81,7 @@ def test_depth_keeps_its_relative_width():
         assert truth > 1e-200
 
 
+@pytest.mark.costly
 @given(seed=st.integers(0, 2**32 - 1), epsilon=st.floats(0.0, 6.0))
 @settings(deadline=None, max_examples=25)
 def test_different_laws_by_enumeration(seed, epsilon):

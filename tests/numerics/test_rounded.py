@@ -44,7 +44,7 @@ def spread() -> np.ndarray:
     return np.concatenate([*parts, EDGES, np.nextafter(EDGES, 9.0)])
 
 
-@pytest.mark.costly("expm1_rounded-expm1")
+@pytest.mark.costly
 @pytest.mark.parametrize(("ours", "theirs"), [(exp_rounded, mpmath.exp), (expm1_rounded, mpmath.expm1)])
 def test_the_nearest_double_is_returned(ours, theirs):
     points = spread()

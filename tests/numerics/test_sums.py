@@ -51,7 +51,7 @@ def two_point_value(n: int, up: float, down: float, p: float) -> mpmath.mpf:
         return total
 
 
-@pytest.mark.costly("3000-3.0-1.0-0.125")
+@pytest.mark.costly("1500-1.0-0.75-0.375", "3000-3.0-1.0-0.125")
 @pytest.mark.parametrize(
     ("n", "up", "down", "p"),
     [
@@ -126,6 +126,7 @@ def test_real_mgf_is_bounded_from_above(seed, copies):
             assert exact <= above <= max(exact + 1e-9 + 1e-5 * abs(exact), known)
 
 
+@pytest.mark.costly
 @settings(max_examples=60, deadline=None)
 @given(seed=SEEDS, copies=st.sampled_from([5.0, 60.0, 1e3, 1e6]), groups=st.integers(1, 6))
 def test_quick_bounds_are_above(seed, copies, groups):

@@ -38,7 +38,7 @@ def simulate(family, records, seen, weights, estimator):
     return values, errors
 
 
-@pytest.mark.costly(but=("krr-reports-None",))
+@pytest.mark.costly
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(("seen", "weights"), WAYS)
 @pytest.mark.parametrize("mechanism", ["krr", "sue", "oue", "olh", "hadamard", "subset"])
@@ -56,7 +56,7 @@ def test_frequencies_err_as_predicted(mechanism, seen, weights):
         assert np.sqrt(np.mean(errors[:, j] ** 2)) == pytest.approx(predicted, rel=0.05)
 
 
-@pytest.mark.costly(but=("one-bit-reports-None",))
+@pytest.mark.costly
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(("seen", "weights"), WAYS)
 @pytest.mark.parametrize("mechanism", ["one-bit", "laplace", "piecewise", "hybrid"])

@@ -101,6 +101,7 @@ def test_a_wanted_error_is_met_with_the_smallest_epsilon(met):
     assert predict(family, lowered, None, met.question.moments).standard_error > 0.02
 
 
+@pytest.mark.costly
 def test_the_smallest_error_within_the_target_stands_beside(met):
     accurate = met.most_accurate
     assert accurate.error == min(row.error for row in met.alternatives)
@@ -126,6 +127,7 @@ def test_the_curve_passes_through_the_plan_and_falls(met):
     assert at.epsilon == pytest.approx(met.guarantee.epsilon.upper, rel=1e-6)
 
 
+@pytest.mark.costly
 def test_the_curve_is_certified_when_it_is_read(monkeypatch):
     """A terminal shows none, and it cost more than the rest of a plan."""
     asked = list[Budgets]()

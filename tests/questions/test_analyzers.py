@@ -79,7 +79,7 @@ def test_frequency_is_unbiased_and_covered(case, seen):
     check_coverage(runs, target)
 
 
-@pytest.mark.costly(but=("0.02-alone-reports",))
+@pytest.mark.costly
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels", "sum"])
 @pytest.mark.parametrize("case", CASES)

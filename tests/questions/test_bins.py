@@ -30,6 +30,7 @@ def test_a_value_on_an_edge_is_in_the_bin_that_begins_there(low, high, bins):
     assert grid.codes(np.array([float(high)])).tolist() == [bins - 1]
 
 
+@pytest.mark.costly("text")
 @pytest.mark.parametrize("form", ["text", "frame"])
 def test_a_histogram_of_values_on_edges_is_even(form):
     """At a budget of 700 everybody tells the truth."""

@@ -70,7 +70,12 @@ def check(runs, target):
 
 
 @pytest.mark.costly(
-    "krr-rare-reports", "subset-mixed-reports", "sue-mixed-levels", "sue-rare-reports", "sue-zeros-reports"
+    "krr-rare-reports",
+    "olh-rare-levels",
+    "subset-mixed-reports",
+    "sue-mixed-levels",
+    "sue-rare-reports",
+    "sue-zeros-reports",
 )
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
@@ -171,6 +176,7 @@ def test_one_budget_is_that_budget_for_everybody(seen):
     assert one.standard_error.tolist() == each.standard_error.tolist()
 
 
+@pytest.mark.costly
 @given(st.sampled_from(MECHANISMS), st.lists(st.floats(0, 700), min_size=1, max_size=20), st.floats(0.01, 0.999))
 @settings(deadline=None)
 def test_finite_at_every_budget(mechanism, budgets, level):

@@ -77,10 +77,13 @@ def check(runs, target):
 
 
 @pytest.mark.costly(
+    "gaussian-almost-plain-levels",
     "gaussian-far-apart-reports",
+    "hybrid-all-different-reports",
     "hybrid-far-apart-reports",
     "hybrid-one-levels",
     "laplace-almost-plain-levels",
+    "one-bit-far-apart-levels",
     "one-bit-one-reports",
     "piecewise-far-apart-reports",
     "piecewise-tiny-levels",
@@ -120,7 +123,7 @@ def test_standard_error_is_the_standard_deviation(name, seen):
     assert stated == pytest.approx(np.std([run.value for run in runs]), rel=0.14)
 
 
-@pytest.mark.costly("piecewise")
+@pytest.mark.costly("hybrid", "piecewise")
 @pytest.mark.parametrize("name", NUMBER_MECHANISMS)
 def test_precision_weights_are_covered_and_less_noisy(name):
     values = VALUES["ends"](300)
@@ -130,7 +133,7 @@ def test_precision_weights_are_covered_and_less_noisy(name):
     assert precise[0].standard_error < 0.6 * plain[0].standard_error
 
 
-@pytest.mark.costly("hybrid")
+@pytest.mark.costly(but=("one-bit",))
 @pytest.mark.parametrize("name", ["one-bit", "laplace", "hybrid"])
 def test_levels_are_right_where_budgets_depend_on_values(name):
     values, epsilons = np.repeat([25.0, 75.0], 200), np.repeat([2.0, 0.7], 200)
@@ -280,7 +283,7 @@ def variance_runs(epsilons, values, seen, repeats, weights="population"):
     return [variance(ShuffledReports(reports[p], budgets[p], seen), family, weights=weights) for p in places]
 
 
-@pytest.mark.costly(but=("with-zeros-middle-reports",))
+@pytest.mark.costly
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 @pytest.mark.parametrize("shape", [*VALUES, "top"])

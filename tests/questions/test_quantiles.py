@@ -103,6 +103,7 @@ def test_unbiased_and_standard_errors_are_right(tree, epsilon0):
     assert np.mean(np.square(ranges)) < 1.0 + 6 * np.sqrt(2 / repeats)
 
 
+@pytest.mark.costly(but=("reports-population",))
 @pytest.mark.parametrize(
     ("seen", "weights"), [("reports", "population"), ("levels", "population"), ("levels", "precision")]
 )

@@ -105,7 +105,7 @@ def simulate(values, epsilons, seen, repeats, weights="population"):
     return runs
 
 
-@pytest.mark.costly(but=("400-1.0-middle",))
+@pytest.mark.costly
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("shape", VALUES)
 @pytest.mark.parametrize(("n", "epsilon0"), [(20, 0.5), (60, 2.0), (400, 1.0), (1500, 2.0)])

@@ -66,7 +66,13 @@ def test_unbiased_and_standard_errors_are_right(norm, d, n, epsilon0):
     assert np.mean(bounds) > 0.9 - 5 * np.sqrt(0.09 / z.size)
 
 
-@pytest.mark.costly("l1-reports-population", "l2-levels-population", "l2-levels-precision", "l2-reports-population")
+@pytest.mark.costly(
+    but=(
+        "linf-levels-population",
+        "linf-levels-precision",
+        "linf-reports-population",
+    )
+)
 @pytest.mark.parametrize(
     ("seen", "weights"), [("reports", "population"), ("levels", "population"), ("levels", "precision")]
 )

@@ -165,6 +165,7 @@ MAKERS = [
 ]
 
 
+@pytest.mark.costly
 @settings(deadline=None, max_examples=150)
 @given(st.data())
 def test_any_shape_and_any_budgets(data):

@@ -38,7 +38,7 @@ def test_law_is_the_table(k, g, E):
         laws.check_counts(table, counts)
 
 
-@pytest.mark.costly("3-2-3")
+@pytest.mark.costly
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("k", "g", "n"), [(2, 2, 4), (2, 3, 3), (3, 2, 3)])
 def test_no_real_protocol_exceeds_the_bound(k, g, n):

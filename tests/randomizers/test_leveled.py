@@ -89,6 +89,7 @@ def test_no_real_protocol_exceeds_the_bound(E):
     assert laws.check_never_exceeded([rows] * 3, SMALL, [Fraction(0), Fraction(1, 3)]) > 0.3
 
 
+@pytest.mark.costly("2.0")
 @pytest.mark.parametrize("epsilon0", [0.5, 2.0])
 def test_the_certificate_holds_the_enumerated_channel(epsilon0):
     """The exact delta of two people's shuffled reports, at both ends of the certified interval of epsilon."""

@@ -159,6 +159,7 @@ def test_values_are_unbiased(d, epsilon0, length):
         assert squares.sum() / n <= family.value_energy * 1.02
 
 
+@pytest.mark.costly("directions:37:64:5:16")
 @pytest.mark.parametrize("family", [*FAMILIES, DirectionCodebook(37, 64, 5, inner=16)], ids=lambda f: f.name)
 def test_whole_values_are_those_of_the_report_alone(family):
     """Bytes: of all at once, one by one, in another order, and in pieces of other memory."""
@@ -264,6 +265,7 @@ def test_a_few_ulps_at_every_budget(epsilon0):
 
 
 @pytest.mark.costly(
+    "directions:3:6:2-levels",
     "directions:3:6:2-reports",
     "directions:8:12:3:2-levels",
     "directions:8:12:3:2-reports",

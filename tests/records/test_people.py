@@ -53,6 +53,7 @@ def test_more_rows_a_person_than_there_are():
         sdp.release(VOTE, voters(2000), person="name", rows_per_person=999_999_999_999, **ASKED)
 
 
+@pytest.mark.costly
 def test_rows_of_one_person_have_one_budget():
     """Level 0.1 was promised 0.02059 where whoever owns a row at 2, too, loses delta 0.0209 at it (delta 1e-6)."""
     rows = {"id": [k // 2 for k in range(2000)], "b": [0.1, 2.0] * 1000, "v": ["no"] * 2000}

@@ -173,7 +173,18 @@ def chosen(rows):
     return {name: column[rows] for name, column in CITIES.items()}
 
 
-@pytest.mark.costly("four rows-file", "four rows-frame", "four rows-memory", "target-memory")
+@pytest.mark.costly(
+    but=(
+        "column-file",
+        "column-frame",
+        "column-memory",
+        "consent-file",
+        "consent-frame",
+        "one-file",
+        "one-frame",
+        "one-memory",
+    )
+)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "asked",
@@ -201,6 +212,7 @@ def test_the_rows_that_are_asked_are_a_table_of_their_own(form, asked, tmp_path)
     assert (found.where, own.where) == ({"city": ("Oslo",)}, {})
 
 
+@pytest.mark.costly("where0-rows0-memory")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("where", "rows"),
@@ -346,6 +358,7 @@ def test_rows_that_change_between_the_passes_are_refused(monkeypatch):
         sdp.release(sdp.Mean(0, 40), data, value="hours", budgets=1.0, delta=1e-6, where=OSLO)
 
 
+@pytest.mark.costly
 def test_the_ledger_names_the_rows(tmp_path):
     ledger = Ledger(tmp_path / "spent.db", make=True)
     sdp.release(sdp.Mean(0, 40), CITIES, value="hours", budgets=1.0, delta=1e-6, where=OSLO, ledger=ledger)

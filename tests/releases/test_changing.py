@@ -57,7 +57,7 @@ def test_budgets_that_change_between_the_passes_release_nothing(changes, seen):
         sdp.release(sdp.Mean(0, 1), data, **TOLD, seen=seen)
 
 
-@pytest.mark.costly(but=("sum",))
+@pytest.mark.costly
 @pytest.mark.parametrize("seen", ["reports", "levels", "sum"])
 def test_a_ledger_of_a_changed_table_has_no_entry(changes, tmp_path, seen):
     data = {"vote": np.array([0, 1] * 300), "budget": np.array([1.0, 2.0] * 300)}
@@ -130,7 +130,7 @@ def test_threads_count_together(changes, monkeypatch):
         sdp.release_together(asked, data, **told)
 
 
-@pytest.mark.costly("reports")
+@pytest.mark.costly
 @pytest.mark.parametrize("seen", ["reports", "levels"])
 def test_many_levels_are_compared_by_one_sum(changes, monkeypatch, seen):
     monkeypatch.setattr(engine, "MOST_LEVELS", 3)

@@ -218,6 +218,7 @@ def test_margins_that_no_weights_lead_to_draw_nothing():
         )  # fmt: skip
 
 
+@pytest.mark.costly
 def test_several_questions_of_groups_are_weighted_too():
     people = {"side": ["north", "south"] * 200, "age": ["old"] * 100 + ["young"] * 300, "x": [1.0] * 400,
               "vote": ["yes", "no", "no", "no"] * 100}  # fmt: skip

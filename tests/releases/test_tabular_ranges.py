@@ -58,7 +58,7 @@ def test_one_batch_is_the_estimate_in_memory(people):
     assert spread.standard_error == pytest.approx(same.standard_error, rel=1e-12)
 
 
-@pytest.mark.costly(but=("reports-1000",))
+@pytest.mark.costly
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("rows", [1, 7, 1000])
 @pytest.mark.parametrize("seen", ["reports", "levels"])

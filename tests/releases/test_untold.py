@@ -52,6 +52,7 @@ def refusal(case: str, form: str, **options) -> InvalidInput:
     return raised.value
 
 
+@pytest.mark.costly("candidate-frame", "long item-frame", "quantile-frame")
 @pytest.mark.parametrize("form", ["frame", "lists"])
 @pytest.mark.parametrize("case", BAD)
 def test_no_refusal_tells_what_stands_in_a_row(case, form):

@@ -47,6 +47,7 @@ def test_stated_colluders_are_exceeded():
     assert "The same, with 401 of the others on their side" in words(board_of([found], found.epsilon.upper, "x"))
 
 
+@pytest.mark.costly
 def test_several_answers_add_up_before_the_shuffle(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("vote,hours\n" + "yes,10\nno,40\n" * 500)

@@ -138,6 +138,7 @@ def test_a_training_run_whose_sums_alone_are_seen_and_a_simulation():
     assert f"{OPEN}the noise came from a known seed" in told["Side channels"]
 
 
+@pytest.mark.costly
 def test_a_ledger_with_and_without_a_limit(tmp_path):
     table = {"vote": ["yes", "no"] * 300}
     ask = {"value": "vote", "budgets": 1.0, "seen": "reports", "delta": 1e-6}

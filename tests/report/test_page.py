@@ -153,7 +153,7 @@ def browse(tmp_path: Path, document: str, *options: str) -> subprocess.Completed
     return subprocess.run(call, capture_output=True, text=True, timeout=600, check=True)
 
 
-@pytest.mark.costly("380")
+@pytest.mark.costly
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 @pytest.mark.parametrize("width", [380, 1280])
 def test_the_page_in_a_real_browser(page, tmp_path, width):
@@ -174,6 +174,7 @@ def test_the_page_in_a_real_browser(page, tmp_path, width):
     assert "CONSOLE" not in done.stderr
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 def test_the_page_can_be_pictured(page, tmp_path):
     picture = tmp_path / "page.png"

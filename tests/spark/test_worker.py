@@ -59,7 +59,6 @@ def job_of(question, table, mechanism=None, seen="reports", delta0=0.0):
 @pytest.mark.costly(
     but=(
         "levels-frequency-rr",
-        "levels-frequency-subset",
         "levels-histogram-rr",
         "levels-mean-one-bit",
         "levels-variance-two-moments",

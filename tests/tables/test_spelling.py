@@ -62,6 +62,7 @@ def test_what_looks_different_is_not():
     assert canonical_texts(pl.Series(DIFFERENT)).to_list() == DIFFERENT
 
 
+@pytest.mark.costly
 @given(
     st.lists(
         st.text("05.-Ee+16 \t\u00a0\u0308\u00eb\u200b\u0301a\x85\r\x1c\ufeffT", max_size=9) | st.none(), max_size=9

@@ -174,6 +174,7 @@ def test_batches_are_the_whole_table_cut_up(tmp_path):
     assert pl.concat([batch.texts["y"] for batch in batches]).to_list() == whole.texts["y"].to_list()
 
 
+@pytest.mark.costly
 def test_a_bad_row_of_a_late_batch_is_named_by_its_place_in_the_table(tmp_path):
     path = written(tmp_path, "t.csv", "x\n" + "1\n" * 2_000_000 + "many\n")
     with pytest.raises(InvalidInput, match=r"^x in row 2000001 is not a number; "):
@@ -339,6 +340,7 @@ def test_long_rows_and_blank_lines_are_named(tmp_path, content, line):
     assert refused(written(tmp_path, "t.csv", content), ["a"]).startswith(line)
 
 
+@pytest.mark.costly("texts0")
 @pytest.mark.parametrize("texts", [["a"], ["b", "a"]])
 def test_a_short_row_of_a_late_batch_is_found(tmp_path, texts):
     path = written(tmp_path, "t.csv", "a,b,c\n" + 'x,"1,1",2\n' * 300_000 + "y,1\n" + "x,1,2\n" * 300_000)

@@ -63,6 +63,7 @@ def test_the_page_and_python_agree_on_dummies_that_are_just_enough_and_just_too_
         assert less == 0 or told == "promise" or len(centre) > 1
 
 
+@pytest.mark.costly
 def test_the_page_and_python_agree_to_the_last_digits_of_delta(node):
     """Delta itself is moved to just above and just below what the dummies make true."""
     for question in (choice(5), several(3), bits(4)):

@@ -23,6 +23,7 @@ FAMILIES = [
 BUDGETS = (0.001, 0.5, 1.0, 4.0, 30.0)
 
 
+@pytest.mark.costly("hadamard:7-7", "hadamard:8-8", "krr:17-17")
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: f"{family.name}-{family.records}")
 def test_the_law_is_the_library_s_exactly(node, family):
     keeps = [0, 1, WHOLE - 1, *(family.threshold(epsilon0) for epsilon0 in BUDGETS)]
@@ -102,6 +103,7 @@ give([String(below(5n, feed([0b10100000, 0b11111111, 0b10011111]))), String(belo
     assert told == ["4", "0", [1, 1, 1, 1]]
 
 
+@pytest.mark.costly
 def test_draws_by_the_browser_s_own_randomness(node):
     """Chi-square of 20,000 draws of krr:5 against its law; false-alarm rate 1e-6."""
     family = Family("krr:5", 5)
