@@ -1,4 +1,4 @@
-"""Every error the library raises on purpose, how messages show values, and the checks that refuse them; and extras.
+"""Every error the library raises on purpose, how messages show values, the checks that raise them, and extras.
 
     ShuffleDPError
     ├── InvalidInput         a value breaks a stated rule (also a ValueError)

@@ -1,4 +1,6 @@
-"""The command `calibrate`: inverse questions, each answered by one search of the library.
+"""The command `amplify`, which certifies a plan without any record, and `calibrate`, which asks the inverse.
+
+`calibrate` answers each question by one search of the library.
 
 `calibrate --find dummies` finds how many dummies keep what every level is promised, whatever everybody else does.
 """

@@ -1,4 +1,4 @@
-r"""Sealed reports, and what the shuffler hands over.
+r"""Sealed reports, what the shuffler hands over, and the analyzer's key, which opens it.
 
 **A sealed report** has the same number of bytes for everybody in a task, and is opened by the shuffler to `Outer` or a
 verdict.

@@ -1,4 +1,4 @@
-"""The normal tail, and the divergence of two shifted normal laws, enclosed without cancellation.
+"""Tails of the normal law, the divergence of two shifted ones, and tails of sums of steps; without cancellation.
 
 With Mills' ratio m(t) = (1 - Phi(t))/phi(t) and k = -m' = 1 - t m(t) > 0,
 

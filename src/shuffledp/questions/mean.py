@@ -138,7 +138,7 @@ def check_seen(mechanism: str, seen: Seen) -> None:
         )
 
 
-# The questions about a number in a known range.
+# What the questions about a number in a known range share.
 
 POINT = Picture("point", (("estimate", "estimate with its interval"),), truth="true value")
 """The picture of an answer that is a single number."""
@@ -214,7 +214,7 @@ class Number(Question):
         return bounded_numbers(columns[0], self.low, self.high, recode, before)
 
 
-# The questions about a number in a known range.
+# The question of the mean.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The questions: what is asked of the records, which randomizers can answer it, and what a record becomes.
+"""The questions: what is asked of the records, which randomizers can answer it, and how an answer is viewed.
 
 A question is a public value. It never holds a record. `shuffledp.releases.run.release` asks it. A `Task` is what a
 tally needs to know before the first report: all of it public.

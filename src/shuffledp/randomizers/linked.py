@@ -1,4 +1,4 @@
-"""The reports of one user over several rounds, taken together as one report (docs/theorems/linked.md).
+"""The reports of one user over several rounds, taken together as one report (docs/theorems/linked.md); memoised ones.
 
 Chances are whole numbers or decimals of 60 digits until they are rounded once: an exponent of hundreds of nats would
 cost a double its last digits, and products of hundreds of chances would underflow.
