@@ -11,9 +11,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from shuffledp.numerics.floats import EPS
 from shuffledp.numerics.sums import (
     FALL,
     IndependentSum,
+    first_order,
     law_of_sum,
     positive_part,
     positive_parts,
@@ -249,13 +251,20 @@ def test_a_small_mgf_on_a_line_keeps_its_digits(monkeypatch, depth, copies):
             assert float(abs(true - 2j * mpmath.pi * turns - mpmath.mpc(found[at]))) <= error[at]
 
 
-def test_a_mgf_of_rounding_errors_alone_is_left_to_another_tilt(monkeypatch):
-    """Tilted by e^(theta S) nothing is left but the unknown remaining probability: Chernoff's bound says more."""
-    values = np.concatenate((-np.geomspace(0.1, 8.0, 90), np.geomspace(1e-3, 0.05, 6)))
-    probabilities = np.concatenate((np.full(90, 1.0 / 90.0), np.full(6, 1e-40)))
-    law = IndependentSum(np.ones(1), values[None], probabilities[None], np.array([probabilities @ values]), 4.0)
-    monkeypatch.setattr(IndependentSum, "log_mgf_centered", lambda self, z: pytest.fail(f"{z.size} points one by one"))
-    found = positive_parts(law, np.array([1.0, 5.0]))
-    exact = math.fsum((1e-40 * values[90:]).tolist())  # of one copy
-    assert found.lower[0] <= exact <= found.upper[0] < 1e-3
-    assert found.upper[1] < 1e-3
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3])
+def test_a_sum_of_positive_terms_is_within_its_error(scale):
+    """The bound is tight enough to notice a relative error of 1e-11 where the sum is e^-25."""
+    random = np.random.default_rng(7)
+    values = scale * np.concatenate((-np.abs(random.normal(size=93)) - 0.5, [0.01, 0.02, 0.03]))
+    probabilities = np.concatenate((random.dirichlet(np.ones(93)), math.exp(-25.0) * np.array([0.3, 0.2, 0.1])))
+    probabilities[0] -= probabilities.sum() - 1.0
+    places = np.unique(np.concatenate(([0], random.integers(0, 900, size=200))))
+    z = np.asarray((60.0 + 1j * 1.2 * places) / scale, dtype=np.complex128)
+    found, error = first_order(values, probabilities, z, places, 4.0)
+    with mpmath.workdps(50):
+        pairs = [(mpmath.mpf(v), mpmath.mpf(p)) for v, p in zip(values.tolist(), probabilities.tolist(), strict=True)]
+        for at in (0, 1, 40, 100, places.size - 1):
+            true = sum(p * mpmath.exp(mpmath.mpc(z[at]) * v) for v, p in pairs)
+            assert float(abs(true - mpmath.mpc(found[at]))) <= error[at] * EPS
+    assert error[0] * EPS < 1e-11 * abs(found[0])
+    assert abs(found[0]) < math.exp(-20.0)

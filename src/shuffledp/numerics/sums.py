@@ -310,8 +310,6 @@ _MANY = 64
 """Number of points of a line, and of atoms times four, from which matrix products are faster."""
 _SURE = 1e-7
 """Error of a value relative to the largest one that is negligible in enclosures with a relative width of 1e-4."""
-_LOST = 8.0
-"""Error of a logarithm from which on the mgf is rounding error, and Chernoff's inequality at another tilt says more."""
 _NEAR = 0.3
 """Distance of the mgf from 1 up to which its logarithm is a series of its second-order part."""
 
@@ -621,7 +619,7 @@ class _Line:
     def through(cls, total: IndependentSum, copies: FloatArray, smoothing: float) -> _Line | None:
         """Return the line for these numbers of copies, with the mgf where it is not negligible.
 
-        None if the value is below 1e-300, the line would be too long, or all digits of the mgf are lost.
+        None if the value is below 1e-300, or the line would be too long.
         """
         draft = _Draft.of(total, copies, smoothing)
         if draft is None or (points := draft.points(draft.period)) > _MAX_POINTS:
@@ -639,8 +637,6 @@ class _Line:
         z = np.asarray(theta + 1j * step * alive, dtype=np.complex128)
         cut = math.hypot(theta, step * (points - 1))
         mgf = total.log_mgf_on_line(z, alive)
-        if mgf[1][0] > _LOST:
-            return None
         return cls(total.mean, theta, s, period, cut, z, weight, *mgf, lost, draft.grid, draft.grid_log)
 
     def values(self, copies: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -43,8 +43,9 @@ that are independent of each other. Let f be the law of all reports but two, of 
 product s s' has the factor f(c) - f(c - 1), which is not negative up to the mode of f; that mode is at least its mean
 less 1 (Darroch 1964), so at least E C - 3. Up to there P(C <= c) grows if both chances become their average (Hoeffding
 1956 without dummies), and P(C >= c) likewise from E C + 3 on. QED Nearer to the mean a tail counts as above miss/2.
-The law prod (1 - s + s x)^n A(x) with s = q + (p - q) t is inverted over t on a grid of 2^-20, outward. Several
-levels, and dummies of another law, have no such proof, and keep the inequality of `Estimate`.
+The law prod (1 - s + s x)^n A(x) with s = q + (p - q) t is inverted over t on a grid of 2^-20; an end is the last
+step that is kept, so it may be short by less than one step. Several levels, and dummies of another law, have no such
+proof, and keep the inequality of `Estimate`.
 
 **Rounding.** Laws are computed by discrete Fourier transforms of (G) on circles. Their windows hold seven standard
 errors and 32 reports to either side, and every number of dummies whose law is a table; they leave out less than 1e-10.
