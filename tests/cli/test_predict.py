@@ -69,6 +69,8 @@ def test_a_simulation_promises_nothing(run, people, tmp_path):
     run(*TABLE, *QUICK, *FEATURES, "--model-out", "m.npz", "--json")
     assert sdp.load_model(tmp_path / "m.npz").epsilon == float("inf")
     assert "nothing protects the people" in " ".join(run("predict", "m.npz", "people.csv").out.split())
+    told = run("predict", "m.npz", "people.csv", "--json").json
+    assert told["accuracy"] is None and told["majority_share"] is None  # the rows bear no class
 
 
 def test_a_model_without_ranges_can_be_read(run, people, tmp_path):
