@@ -379,6 +379,23 @@ def what_is_missing(who: str, module: str, extra: str | None = None) -> str:
     return f"{who} needs {module}, which is not installed; {way_to_install(extra or EXTRA_OF[module])}"
 
 
+@contextmanager
+def naming_the_extra(who: str, module: str) -> Generator[None]:
+    """Import within; if `module` is not installed, the error says which extra `who` needs.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If a module is missing: with `what_is_missing` as its text where `module` itself is.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        if missing.name != module:
+            raise
+        raise ModuleNotFoundError(what_is_missing(who, module), name=module) from None
+
+
 # Checks of parameters, budgets, records and reports, each with one clear error message; no other file words them.
 
 

@@ -54,8 +54,11 @@ def test_the_fewest_dummies(run):
     assert all(level["floor"]["upper"] <= level["promise"] for level in found["levels"])
     single = run(*FIND, "--epsilon0", "4", "--target-epsilon", "1", "--randomizer", "rr", "--dummies", "laplace")
     assert "--dummies laplace:26:" in single.out
-    found = run(*FIND, "--epsilon0", "4", "--target-epsilon", "1", "--randomizer", "rr", "--dummies", "laplace", "--json")
-    assert found.json["dummies"][0]["law"] == "laplace" and found.json["dummies"][0]["count"] == 26
+    found = run(
+        *FIND, "--epsilon0", "4", "--target-epsilon", "1", "--randomizer", "rr", "--dummies", "laplace", "--json"
+    )
+    assert found.json["dummies"][0]["law"] == "laplace"
+    assert found.json["dummies"][0]["count"] == 26
     several = run(*FIND, *PROMISES, "--randomizer", "krr:5,one-bit", "--json").json
     assert [each["law"] for each in several["dummies"]] == ["uniform", "uniform"]
     twice = run(*FIND, *PROMISES, "--randomizer", "krr:5", "--questions", "2", "--json").json

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -10,7 +11,7 @@ import sys
 
 import pytest
 
-from shuffledp.errors import EXTRA_OF, what_is_missing
+from shuffledp.errors import EXTRA_OF, naming_the_extra, what_is_missing
 from tests.cli.test_collection import SURVEY
 
 HIDDEN = [module for module, extra in EXTRA_OF.items() if extra in ("service", "figures")]
@@ -70,3 +71,30 @@ def test_what_needs_an_extra_names_it(posted, command, words, module):
     assert done.returncode == 2
     assert done.stderr == f"error: {what_is_missing(command, module)}\n"
     assert not (posted / "letters.html").exists()
+
+
+class Absent:
+    """A finder for which a module is not installed."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == self.module:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+@pytest.mark.parametrize(("part", "module"), [("shuffledp.flower", "flwr"), ("shuffledp.learning.torch", "torch")])
+def test_a_part_of_the_package_names_its_extra(part, module, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == module or name.startswith(part)]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Absent(module), *sys.meta_path])
+    with pytest.raises(ModuleNotFoundError) as refused:
+        importlib.import_module(part)
+    assert (str(refused.value), refused.value.name) == (what_is_missing(part, module), module)
+    assert what_is_missing(part, module).endswith(f"pip install '.[{EXTRA_OF[module]}]'")
+
+
+def test_another_missing_module_is_named_as_it_is():
+    with pytest.raises(ModuleNotFoundError, match="No module named 'not_there'"), naming_the_extra("x", "torch"):
+        importlib.import_module("not_there")
