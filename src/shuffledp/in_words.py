@@ -44,6 +44,21 @@ def with_error(value: float, error: float) -> str:
     return _unsigned(f"{round(value, places):,.{max(places, 0)}f}")
 
 
+def interval_with_error(low: float, high: float, error: float) -> str:
+    """Return an interval as text, rounded as `with_error` rounds the estimate.
+
+    The range of what is possible may cut an interval to far less than its standard error; its ends are then rounded to
+    the place of the second significant digit of half its width, as otherwise 0 to 99 is written as 0 to 0.
+
+    Examples
+    --------
+    >>> interval_with_error(4.031, 5.02, 0.25), interval_with_error(0.0, 99.0, 1e5)
+    ('4.03 to 5.02', '0 to 99')
+    """
+    finest = min(error, (high - low) / 2.0 or error)
+    return f"{with_error(low, finest)} to {with_error(high, finest)}"
+
+
 def probability(delta: float) -> str:
     """Return a probability as text as people type it: ``1e-6``, not ``1e-06``; at most 6 significant digits."""
     return f"{delta:g}".replace("e-0", "e-")

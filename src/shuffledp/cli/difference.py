@@ -29,7 +29,7 @@ from shuffledp.report.answer import by_inequality, taken_as_people
 from shuffledp.report.checklist import ONE_PROGRAM, OPEN, OTHERS, SEVERAL_ROWS, TABLE, TIMES, Point, points
 from shuffledp.report.page import bars_picture, histogram_picture, mean_picture, page_template
 from shuffledp.report.to_json import dumps
-from shuffledp.report.wording import count, near, probability, share, up, with_error
+from shuffledp.report.wording import count, interval_with_error, near, probability, share, up, with_error
 from shuffledp.setting import SEEN_MEANING, Setting
 from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
 from shuffledp.whole_files import read_bytes
@@ -214,8 +214,8 @@ def _share_cells(before: float, after: float, value: float, error: float, low: f
 
 
 def _cells(before: float, after: float, value: float, error: float, low: float, high: float) -> list[str]:
-    ends = f"{with_error(low, error)} to {with_error(high, error)}"
-    return [*(with_error(x, error) for x in (before, after, value)), near(error, 2), ends]
+    cells = (with_error(x, error) for x in (before, after, value))
+    return [*cells, near(error, 2), interval_with_error(low, high, error)]
 
 
 # The checklist of NIST SP 800-226 for pages that are not about estimates from one table; see `checklist`.

@@ -15,6 +15,7 @@ from shuffledp.collection.client import (
     Device,
     DeviceState,
     Link,
+    TaskClosed,
     answer_code,
     certify_task,
     default_state_file,
@@ -31,7 +32,7 @@ from shuffledp.errors import InvalidInput, choice
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, counted, distance, probability, up
-from shuffledp.shell.output import COMMAND_LINE, Entered, console, outputs, will_change, working
+from shuffledp.shell.output import COMMAND_LINE, Entered, console, has_changed, outputs, will_change, working
 from shuffledp.whole_files import read_bytes
 
 if TYPE_CHECKING:
@@ -109,7 +110,11 @@ def run_answer(
         if device.waits(task):
             console().print("The report that was drawn before is sent again; --level and --answer change nothing.")
     with working("Sending"):
-        verdict = device.answer(link, task, codes, place, patience=patience)
+        try:
+            verdict = device.answer(link, task, codes, place, patience=patience)
+        except TaskClosed:
+            has_changed(state, "counts the answer as given: an earlier attempt may have arrived; none is sent again")
+            raise
     if verdict is not Verdict.HELD:
         raise InvalidInput(_ENDS[verdict])
     if as_json:

@@ -216,7 +216,7 @@ def differ(names: Sequence[str], opened: Sequence[Opened], place: int) -> str:
         Index of the question, from 0.
     """
     found = [
-        f"{compared.label}: {names[one]} and {names[two]} by {_apart(cell, shares=compared.shares)}"
+        f"{compared.label}: “{names[one]}” minus “{names[two]}” {_apart(cell, shares=compared.shares)}"
         for compared in compare(opened, place)
         for one, two, cell in compared.differences
         if cell.excludes_zero
@@ -305,14 +305,15 @@ def print_groups(drafts: list[tuple[SurveyGroup, Draft]], out: Path) -> None:
 
     shown = console()
     table = Table(title="Groups: each is shuffled by itself, under the same promise", title_justify="left")
-    for heading in ("group", "invited", "widest answer if all of them answer"):
+    for heading in ("group", "invited", "least precise answer if all of them answer"):
         table.add_column(heading, justify="left" if heading == "group" else "right")
     for group, draft in drafts:
         worth = [(cost.planned / (width_of(question) or 1.0), cost.planned, question)
                  for question, cost in zip(draft.questions, prices(draft), strict=True)]  # fmt: skip
         _, width, question = max(worth, key=lambda each: each[0])
         shares = question.kind != "number"
-        table.add_row(escape(group.first), count(group.people), plus_minus(width, width_of(question), shares=shares))
+        worst = f"{plus_minus(width, width_of(question), shares=shares)} ({next(iter(question.text.values()))})"
+        table.add_row(escape(group.first), count(group.people), escape(worst))
     shown.print(table)
     smallest = min((group for group, _ in drafts), key=lambda group: group.people)
     shown.print(

@@ -294,11 +294,6 @@ def _rows(store: Store, task: str | None) -> list[TaskRow]:
     return [chosen(store, groups.task(group).id) for group in groups.groups]
 
 
-def state_words(state: str) -> str:
-    """Return a task's state in words; "released" becomes "handed over", as the analyzer has not published yet."""
-    return "handed over" if state == "released" else state
-
-
 def response(*facts: dict[str, Any]) -> str:
     """Return words on how many of the invited people have answered, for one task or several together."""
     from shuffledp.report.wording import count
@@ -404,6 +399,7 @@ def chosen(store: Store, task: str | None, *states: str, more: Callable[[Store],
         If there is no such task, or several could be meant.
     """
     from shuffledp.collection.fields import to_base64
+    from shuffledp.collection.store import state_words
     from shuffledp.collection.task import LONGEST_POSTED, PostedTask, task_digest
     from shuffledp.whole_files import read_bytes
 
@@ -481,6 +477,7 @@ def _tables(store: Store, rows: list[TaskRow], *, together: bool) -> Iterator[Ta
     from rich.text import Text
 
     from shuffledp.collection.promise import quoted
+    from shuffledp.collection.store import state_words
     from shuffledp.report.wording import SAYS_NOTHING, plus_minus
 
     every = [_facts(store, row) for row in rows]
@@ -494,13 +491,14 @@ def _tables(store: Store, rows: list[TaskRow], *, together: bool) -> Iterator[Ta
         yield table
         if facts["invited"]:
             yield f"{response(facts)}."
-        for question in facts["questions"]:
+        for question in facts["questions"] if facts["state"] in ("open", "closing") else ():
             if question["half_width"] is not None:
                 asked = quoted(question["text"])
                 worth = plus_minus(question["half_width"], question["range"], shares=question["kind"] != "number")
                 would = "the answer" if worth == SAYS_NOTHING else "the answer would be within"
                 yield f"{asked}: with these people {would} {worth}."
-        yield f"opens {facts['opens']}, closes {facts['closes']}, expires {facts['expires']}"
+        if facts["state"] in ("open", "closing", "restored"):
+            yield f"opens {facts['opens']}, closes {facts['closes']}, expires {facts['expires']}"
         if row.state == "restored":
             yield "This store was put back from a copy: the task has ended before, and takes no answers."
         if facts["timers_wait"]:

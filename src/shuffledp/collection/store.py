@@ -374,6 +374,11 @@ class TaskRow:
     floor: tuple[float, ...]
 
 
+def state_words(state: str) -> str:
+    """Return a task's state in words; "released" becomes "handed over", as the analyzer has not published yet."""
+    return "handed over" if state == "released" else state
+
+
 class Store:
     """One connection to the store's file, which it makes if there is none.
 
@@ -510,9 +515,12 @@ class Store:
             If the task is unknown or no longer open.
         """
         with self.writing() as db:
-            row = db.execute("SELECT state FROM task WHERE id = ?", (task,)).fetchone()
-            if row is None or row[0] != "open":
-                raise InvalidInput(f"codes are for an open task; {to_base64(task)} is {row[0] if row else 'unknown'}")
+            row = self.task(task)
+            if row is None:
+                raise InvalidInput(f"codes are for an open task; {to_base64(task)} is unknown")
+            if row.state != "open":
+                called = PostedTask.parse(row.posted).called
+                raise InvalidInput(f"codes are for an open task; {called} is {state_words(row.state)}")
             new = [(task, entry) for entry in sorted(hashes)]
             made = db.executemany("INSERT OR IGNORE INTO code VALUES (?, ?, 0)", new).rowcount
             sql = "INSERT INTO tally VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET number = number + excluded.number"
@@ -541,7 +549,7 @@ class Store:
             row = self.task(task.digest)
             if row is None or row.state != "open":
                 state = row.state if row else "unknown"
-                raise InvalidInput(f"only an open task can be extended; {task.called} is {state}")
+                raise InvalidInput(f"only an open task can be extended; {task.called} is {state_words(state)}")
             draft = draft_now(task, row.notice)
             if now >= draft.closes:
                 raise InvalidInput(

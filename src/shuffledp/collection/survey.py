@@ -518,7 +518,7 @@ def _question(entry: object, language: str, no_answer: object, another: object, 
     if isinstance(entry, dict) and isinstance(entry.get("words"), str):
         read = words_of_survey(entry["words"], fields.what, folder)
         fields = _fields_of(entry | {"words": read}, "question", "text")
-    there = {key for keys in _KINDS.values() for key in keys if fields.peek(key) is not None}
+    there = {key for keys in _KINDS.values() for key in keys if fields.has(key)}
     kind = next((kind for kind, keys in _KINDS.items() if there == set(keys)), None)
     if kind is None:
         ways = "; ".join(f"{', '.join(keys)} ({kind})" for kind, keys in _KINDS.items())
@@ -657,7 +657,9 @@ def _level(entry: object, language: str) -> dict[str, Any]:
 def _taken(fields: Fields, name: str) -> Any:
     """Read a field of the whole survey."""
     _explain(fields)
-    if name == "organizer" and fields.has("organiser") and not fields.has("organizer"):
+    if name == "organizer" and fields.peek("organiser") is not None:
+        if fields.has("organizer"):
+            raise InvalidInput(f"{fields.what}: organiser and organizer are one key; write one of them")
         return fields.take("organiser")
     return fields.take(name)
 

@@ -14,6 +14,7 @@ from shuffledp.in_words import (
     conditions,
     count,
     counted,
+    interval_with_error,
     near,
     points,
     probability,
@@ -121,7 +122,7 @@ def cells(view: View, entry: Entry, *, hedged: bool = True) -> list[str]:
         ends = f"{in_bins(low, view.width)} to {in_bins(high, view.width)}"
         covers = view.curve is not None and high - low >= NOTHING_FROM * float(np.ptp(view.curve.value))
         return [in_bins(entry.value, view.width), SAYS_NOTHING if covers else ends]
-    ends = f"{with_error(low, entry.error)} to {with_error(high, entry.error)}"
+    ends = interval_with_error(low, high, entry.error)
     if view.support is not None and tells_nothing(entry, view.support):
         ends += f" ({SAYS_NOTHING})"
     return [with_error(entry.value, entry.error), near(entry.error, 2), ends]
@@ -190,7 +191,7 @@ def amounts_table(view: View, interval: str) -> dict[str, Any] | None:
 
 
 def _amount(value: float, error: float, low: float, high: float, most: int | None) -> list[str]:
-    ends = f"{with_error(low, error)} to {with_error(high, error)}"
+    ends = interval_with_error(low, high, error)
     if most is not None and value < 0.0:
         ends = f"below 0: noise; at most {with_error(high, error)}"
     elif most is not None and value > most:
@@ -482,8 +483,7 @@ def weighted_cells(told: Mapping[str, Any], shape: Shape) -> Iterator[tuple[str,
             names = (" to ".join(str(row[key]) for key in shape.keys if key in row),)
             yield (*names, share(row[shape.key]), points(error), " to ".join(map(share, ends)))
         else:
-            value, low, high = (with_error(x, error) for x in (row[shape.key], *ends))
-            yield value, near(error, 2), f"{low} to {high}"
+            yield with_error(row[shape.key], error), near(error, 2), interval_with_error(ends[0], ends[1], error)
 
 
 def whom_weights_cover(told: Mapping[str, Any]) -> str:

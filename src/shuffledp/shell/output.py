@@ -111,6 +111,12 @@ def will_change(path: Path, what: str) -> None:
     left().states.append((path, lambda: _state(path) not in (before, None), what))
 
 
+def has_changed(path: Path, what: str) -> None:
+    """Replace what `will_change` said of a file, once more is known."""
+    states = left().states
+    states[:] = [(kept, changed, what if kept == path else words) for kept, changed, words in states]
+
+
 def opened_ledger(path: Path | None) -> Ledger | None:
     """Return the ledger that --ledger names, opened and registered as one that may be changed; None without one."""
     if path is None:

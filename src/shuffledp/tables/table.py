@@ -466,7 +466,9 @@ class Table:
     def _no_rows(self) -> InvalidInput:
         if undecodable := self._encoding_error():
             return undecodable
-        return InvalidInput(f"table {self.name} has no rows; give one row per user")
+        return InvalidInput(
+            f"{self.name if self.lines is None else f'table {self.name}'} has no rows; give one row per user"
+        )
 
     def _undecodable(self, error: Exception) -> InvalidInput | None:
         return self._encoding_error() if "utf-8" in str(error).lower() else None
