@@ -11,16 +11,19 @@ import pytest
 from flint import arb, ctx
 from scipy.stats import norm
 
+from shuffledp.accounting.theorems.blanket import pairs
 from shuffledp.accounting.theorems.blanket.noise import Core, Noise, RecordPair
 from shuffledp.accounting.theorems.blanket.pairs import (
     LossLaw,
     OneBudgetProfile,
+    OwnBudgetsProfile,
     composition_values,
     left_out,
     loss_law,
 )
+from shuffledp.numerics.counts import SuccessRange
 from shuffledp.numerics.floats import EPS, FloatArray
-from shuffledp.numerics.sums import IndependentSum
+from shuffledp.numerics.sums import IndependentSum, positive_parts
 from shuffledp.randomizers import Channel, HadamardResponse, RandomizedResponse, SubsetSelection, UnaryEncoding
 from shuffledp.randomizers.base import PairBlanket
 
@@ -141,6 +144,37 @@ def test_large_atoms_of_tiny_probability_count():
     least = math.comb(n, 3) * (q * (1 - q)) ** 3 * ((1 - q) ** 2) ** (n - 3) * value / n
     assert 1e-296 < float(least.mid()) < 1e-280
     assert arb(float(found.upper[0])) >= least.lower()
+
+
+@pytest.mark.parametrize("above", [True, False])
+def test_one_report_is_a_finite_sum_of_every_law(above, monkeypatch):
+    """h(0) = E L_+: the sum over the atoms, which lies in what the transform encloses and costs no transform."""
+    victim, core = Noise("laplace", 1.0), Core(Noise("laplace", 1.0), 5.0)
+    records = RecordPair(core, victim)
+    blanket = records.blanket if above else records.below
+    law = loss_law(blanket, 0.3, above=above)
+    exact = sum(
+        max(Fraction(float(value)), Fraction(0)) * Fraction(float(mass))
+        for value, mass in zip(law.one.values[0], law.one.probabilities[0], strict=True)
+    )
+    found = composition_values(law.one, np.array([1]))
+    assert Fraction(float(found.lower[0])) <= exact <= Fraction(float(found.upper[0]))
+    assert found.upper[0] / found.lower[0] - 1.0 < 2e-11
+    wide = positive_parts(law.one, np.ones(1), 0.02)
+    assert wide.lower[0] <= found.upper[0]
+    assert found.lower[0] <= wide.upper[0]
+    asked = []
+    monkeypatch.setattr(pairs, "positive_parts", lambda one, copies, smoothing: asked.append(copies.min()))
+    profile = OwnBudgetsProfile(9.0, blanket, SuccessRange.of(np.array([0.5]), np.array([0.0]), ulps=4), above)
+    assert profile.delta(0.3).upper >= float(exact)
+    assert not asked
+
+
+def test_a_cell_that_no_report_falls_into_counts_nothing():
+    law = IndependentSum(np.ones(1), np.array([[2.0, -1.0, 5.0]]), np.array([[0.25, 0.75, 0.0]]), np.array([-0.25]))
+    found = composition_values(law, np.array([1, 2]))
+    assert found.lower == pytest.approx([0.5, (0.0625 * 4.0 + 0.375 * 1.0) / 2.0], rel=2e-11)
+    assert found.upper == pytest.approx(found.lower, rel=2e-11)
 
 
 def test_a_report_alone_bounds_everything():

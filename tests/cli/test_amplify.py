@@ -120,6 +120,8 @@ def test_published_bounds_are_shown_only_when_asked_for(run):
     usual = {entry["key"]: entry for entry in run(*PLAIN, "--json").json["bounds"]}
     every = {entry["key"]: entry for entry in run(*PLAIN, "--bounds", "all", "--json").json["bounds"]}
     assert {"clones", "krr-exact", "gspa", "rdp-gdp", "rdp-renyi"} <= set(usual)
+    assert "clones-2022" not in usual  # never below `clones`, and as costly
+    assert every["clones-2022"]["epsilon"] > usual["clones"]["epsilon"]
     assert not set(PUBLISHED) & set(usual)
     assert set(every) == set(bounds)
     assert set(PUBLISHED) <= set(every)

@@ -192,9 +192,8 @@ bounds: Mapping[str, AmplificationBound] = Keyed(
 )
 """Every theorem by key; each answers for the settings it fits and refuses the others."""
 
-ALWAYS_SHOWN = ("clones-2022", "gspa", "rdp-gdp", "rdp-renyi")
-"""The proof of 2022 that most people know, and the two papers' formulas: shown beside every certified number, never in
-it; other published bounds on request."""
+ALWAYS_SHOWN = ("gspa", "rdp-gdp", "rdp-renyi")
+"""The two papers' formulas: shown beside every certified number, never in it; other published bounds on request."""
 
 
 def entering(setting: Setting) -> list[AmplificationBound]:

@@ -561,9 +561,12 @@ class OwnBudgetsProfile(PrivacyProfile):
         return self._blocks[depth]
 
     def _values(self, m: FloatArray, law: LossLaw) -> Enclosure:
-        """h(m - 1), exactly for few reports and by the tilted transform for many."""
+        """h(m - 1), exactly for few reports and by the tilted transform for many.
+
+        h(0) = E L_+ is a finite sum for every law; the transform would take a line of its own for it.
+        """
         lower, upper = np.zeros(m.size), np.full(m.size, law.alone)
-        few = m <= exact_reports(self.pair)
+        few = m <= max(exact_reports(self.pair), 1)
         if few.any():
             lower[few], upper[few] = composition_values(law.one, m[few].astype(np.int64))
         if not few.all():
@@ -713,6 +716,8 @@ def _exact_reports(cells: int) -> int:
 @lru_cache(maxsize=128)
 def _compositions(m: int, cells: int) -> FloatArray:
     """All ways to split m reports over the cells, shape (ways, cells)."""
+    if m == 1:  # one report, in any cell: of a law on a lattice there are hundreds
+        return np.eye(cells)
     if cells == 1:
         return np.array([[float(m)]])
     parts = [
@@ -732,8 +737,9 @@ def composition_values(law: IndependentSum, reports: np.ndarray) -> Enclosure:
     lower end before the positive part is taken. Values are scaled by the largest atom, so that only what is below
     1e-300 underflows.
     """
-    masses, unit = law.probabilities[0], max(float(np.abs(law.values).max()), TINY)
-    atoms = law.values[0] / unit
+    some = law.probabilities[0] > 0.0  # a law on a lattice may leave points out
+    masses, unit = law.probabilities[0][some], max(float(np.abs(law.values).max()), TINY)
+    atoms = law.values[0][some] / unit
     lower, upper = np.empty(reports.size), np.empty(reports.size)
     logs = np.log(masses)
     for index, m in enumerate(reports.tolist()):
