@@ -225,6 +225,23 @@ def test_no_budget_is_said_to_be_true_in_all_cases(run, tmp_path):
     assert "100.0" not in shown
 
 
+def test_the_plan_names_the_levels_of_the_draft_and_says_whose_width_it_is(run, tmp_path):
+    """The chosen row, "open" in the draft, had no name, and 6 was called open, which nobody was offered."""
+    words = ", ".join(f'"word {place}"' for place in range(20))
+    asked = f'people = 500\npromise = 1\nwanted = 7\naccept_one_shuffler = true\n{HEAD}[[questions]]\ntext = "Which?"\n'
+    (tmp_path / "survey.toml").write_text(f"{asked}words = [{words}]\n", encoding="utf-8")
+    shown = run("task", "plan", "survey.toml").out
+    rows = re.findall(r"│ ([\d.]+) (.*?) *│", shown)
+    plan = plan_collection(request_of_survey((tmp_path / "survey.toml").read_bytes()))
+    names = {f"{epsilon0:g}": name for name, epsilon0, _ in plan.offer.levels}
+    assert names[f"{plan.chosen:g}"] == "open"
+    for epsilon0, name in rows:
+        assert name.removesuffix(" <- chosen") == names.get(epsilon0, "(not offered)")
+    assert set(names) <= {epsilon0 for epsilon0, _ in rows}
+    flat = " ".join(shown.split())
+    assert "± is half of the 95 % interval for the worst answers, all intervals of the question together" in flat
+
+
 @pytest.mark.costly
 def test_a_survey_without_levels_is_planned(run, tmp_path):
     path = tmp_path / "survey.toml"

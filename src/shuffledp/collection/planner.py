@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from shuffledp.collection.asked import LARGEST_EPSILON0, Dummies, Kind, either_cell
+from shuffledp.collection.asked import LARGEST_EPSILON0, TOGETHER, Dummies, Kind, either_cell
 from shuffledp.collection.dictionary import seen_from, seen_line
 from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.estimates import (
@@ -684,6 +684,7 @@ def sentences_of(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
     people = plan.request.people
     if choice.question.words:
         yield f"{seen_line(seen_at(plan.offer, choice), people)}."
+    yield f"± is half of the 95 % interval for the worst answers{_together(choice.question)}; others are narrower."
     yield f"Limit, whatever the local budget: {in_words(choice.question, choice.limit)}."
     others = [level for level in plan.offer.levels if level[2] and level[1] != plan.chosen]
     if others:
@@ -700,6 +701,11 @@ def sentences_of(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
         yield "A half-width of half the range says nothing yet."
     if choice.cannot:
         yield choice.cannot
+
+
+def _together(question: Planned) -> str:
+    """Return words on intervals that hold together; "" for a question whose intervals hold one by one."""
+    return ", all intervals of the question together" if question.kind in TOGETHER else ""
 
 
 def in_words(question: Planned, half_width: float) -> str:

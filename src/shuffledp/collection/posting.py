@@ -60,7 +60,7 @@ from shuffledp.whole_files import all_or_none, read_bytes
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 460.0, 60.0, 18.0, 26.0, 280.0, 330.0
 _POINTS = 9
-_NAMES = {epsilon0: name for name, epsilon0 in OFFERED}
+_BUDGETS = [epsilon0 for _, epsilon0 in OFFERED]
 
 
 def plan_object(plan: CollectionPlan) -> dict[str, Any]:
@@ -135,10 +135,11 @@ def _table(plan: CollectionPlan, choice: Choice) -> Table:
     headings = ("epsilon0", "true in 100", "± points" if choice.question.is_share else "±", "junk 5 % shifts")
     for heading in (*headings, "dummies a shuffler"):
         table.add_column(heading, justify="left" if heading == "epsilon0" else "right")
+    offered = {epsilon0: name for name, epsilon0, _ in plan.offer.levels}  # a name is that of a level of the draft
     for row in choice.rows:
-        if row.epsilon0 not in (*_NAMES, plan.chosen) and not asked.levels:
+        if row.epsilon0 not in (*offered, *_BUDGETS):
             continue
-        name = f"{row.epsilon0:g} {_NAMES.get(row.epsilon0, '')}".strip()
+        name = f"{row.epsilon0:g} {offered.get(row.epsilon0, '(not offered)')}"
         shown = [in_words(choice.question, value).split()[1] for value in (row.half_width, row.junk_shift)]
         mark = " <- chosen" if row.epsilon0 == plan.chosen else ""
         table.add_row(name + mark, in_100(row.true_share), *shown, count(row.dummies))
