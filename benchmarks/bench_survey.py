@@ -57,6 +57,7 @@ from shuffledp.ball import BallDummies
 from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.draw import Family
 from shuffledp.collection.estimates import Tallied, count_law, estimate_question, scaled_counts, slopes_of
+from shuffledp.collection.kinds import half_width
 from shuffledp.collection.laws import (
     NormalSearch,
     TaskLaw,
@@ -67,7 +68,7 @@ from shuffledp.collection.laws import (
     seal_dummies,
     written_law,
 )
-from shuffledp.collection.planner import Z95, half_width
+from shuffledp.collection.planner import Z95
 from shuffledp.collection.promise import ONE_SHUFFLER, check_floor, dummies_for
 from shuffledp.collection.sealing import Opener, new_identity, new_private
 from shuffledp.collection.survey import LARGEST_OFFERED, draft_of_survey

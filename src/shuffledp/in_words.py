@@ -118,6 +118,18 @@ def points(error: float) -> str:
     return distance(error, shares=True, digits=2)
 
 
+def half_width_words(value: float, *, shares: bool) -> str:
+    """Return a half-width as text with its unit: three significant digits, rounded up.
+
+    Examples
+    --------
+    >>> half_width_words(0.07, shares=True), half_width_words(11.02, shares=False)
+    ('± 7 points', '± 11.1')
+    """
+    text = up(round(100.0 * value, 9) if shares else value, 3)  # 100 * .07 is above 7 by its last digit
+    return f"± {text}{'' if not shares else ' point' if text == '1' else ' points'}"
+
+
 def plus_minus(value: float, span: float, *, shares: bool) -> str:
     """Return the half-width `value` of a confidence interval as text; ``says nothing yet`` if it spans the range.
 
@@ -128,7 +140,7 @@ def plus_minus(value: float, span: float, *, shares: bool) -> str:
     >>> plus_minus(0.0805, 1.0, shares=True), plus_minus(60.0, 98.0, shares=False)
     ('± 8.05 points', 'says nothing yet')
     """
-    return SAYS_NOTHING if value >= 0.5 * span else f"± {distance(value, shares=shares)}"
+    return SAYS_NOTHING if value >= 0.5 * span else half_width_words(value, shares=shares)
 
 
 def percent(fraction: float) -> str:

@@ -15,8 +15,8 @@ from shuffledp.collection.client import Link
 from shuffledp.collection.codes import code_hash, draw_codes, link_of
 from shuffledp.collection.estimates import Tallied, count_law, estimate_question, slopes_of
 from shuffledp.collection.fields import from_base64
+from shuffledp.collection.kinds import half_width, prices
 from shuffledp.collection.lettering import letters_html
-from shuffledp.collection.planner import half_width, prices
 from shuffledp.collection.release_page import release_page
 from shuffledp.collection.store import Store
 from shuffledp.collection.task import Draft, PostedTask

@@ -16,7 +16,7 @@ from shuffledp.collection.fields import from_base64
 from shuffledp.collection.group_commands import check_one_survey, difference
 from shuffledp.collection.groups import Groups, slug
 from shuffledp.collection.ingest import hold, open_reports
-from shuffledp.collection.planner import prices
+from shuffledp.collection.kinds import prices
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.store import Store

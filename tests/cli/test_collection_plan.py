@@ -12,13 +12,13 @@ import pytest
 from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.draw import Family
 from shuffledp.collection.estimates import width_of
+from shuffledp.collection.kinds import half_width
 from shuffledp.collection.laws import needed_ball, parts_of
 from shuffledp.collection.planner import (
     BUDGETS,
     CollectionPlan,
     Planned,
     Request,
-    half_width,
     half_width_of,
     in_words,
     levels_up_to,
@@ -134,7 +134,7 @@ def test_where_people_at_a_careful_level_would_widen_it_too_much_nobody_is_offer
     assert plan.offer.levels == (("usual", 4.0, 500),)
     (found,) = plan.choices
     assert found.mixed == found.rows[-1].half_width <= 0.026
-    assert half_width_of(FIVE[0].family, found.dummies, levels_up_to(4.0, 500)) > 0.026
+    assert half_width_of(FIVE[0], found.dummies, levels_up_to(4.0, 500)) > 0.026
     two = plan_collection(Request(FIVE, 500, 1.0, 1e-6, 0.018, shufflers=2))
     assert [(name, epsilon0) for name, epsilon0, _ in two.offer.levels][-1] == ("open", two.chosen)
 
@@ -170,14 +170,14 @@ def test_what_cannot_be_had_names_numbers_that_do():
     assert said.startswith("± 2 points from 200 people at promise 0.25 cannot be had")
     people = int(re.search(r"It takes ([\d,]+) people", said)[1].replace(",", ""))
     (dummies,) = parts_of(needed_ball([(4.0, 0.25)], [FIVE[0].family], 1e-6))
-    width = [half_width_of(FIVE[0].family, dummies, (("", 4.0, n),)) for n in (people, people * 9 // 10)]
+    width = [half_width_of(FIVE[0], dummies, (("", 4.0, n),)) for n in (people, people * 9 // 10)]
     assert width[0] <= 0.02 < width[1]
     asked = Request(FIVE, 500, 1.0, 1e-6, 0.02)
     said = plan_collection(asked).choices[0].cannot
     needed = float(re.search(r"it needs epsilon0 = ([\d.]+), and one shuffler allows 4", said)[1])
     (dummies,) = parts_of(needed_ball([(needed, 1.0)], [FIVE[0].family], 1e-6))
     assert needed in BUDGETS
-    assert half_width_of(FIVE[0].family, dummies, (("", needed, 500),)) <= 0.02
+    assert half_width_of(FIVE[0], dummies, (("", needed, 500),)) <= 0.02
 
 
 @pytest.mark.costly
@@ -211,7 +211,7 @@ def test_bad_requests_say_which_number_is_wrong():
 
 
 def test_widths_are_rounded_up_in_words():
-    assert in_words(Planned("age", Family("one-bit", 101), 0.0, 100.0), 0.0231) == "± 2.4"
+    assert in_words(Planned("age", Family("one-bit", 101), 0.0, 100.0), 0.02301) == "± 2.31"
 
 
 def test_no_budget_is_said_to_be_true_in_all_cases(run, tmp_path):
@@ -223,6 +223,23 @@ def test_no_budget_is_said_to_be_true_in_all_cases(run, tmp_path):
     shown = run("task", "plan", "survey.toml").out
     assert "99.97" in shown
     assert "100.0" not in shown
+
+
+def test_the_plan_names_the_levels_of_the_draft_and_says_whose_width_it_is(run, tmp_path):
+    """The chosen row, "open" in the draft, had no name, and 6 was called open, which nobody was offered."""
+    words = ", ".join(f'"word {place}"' for place in range(20))
+    asked = f'people = 500\npromise = 1\nwanted = 7\naccept_one_shuffler = true\n{HEAD}[[questions]]\ntext = "Which?"\n'
+    (tmp_path / "survey.toml").write_text(f"{asked}words = [{words}]\n", encoding="utf-8")
+    shown = run("task", "plan", "survey.toml").out
+    rows = re.findall(r"│ ([\d.]+) (.*?) *│", shown)
+    plan = plan_collection(request_of_survey((tmp_path / "survey.toml").read_bytes()))
+    names = {f"{epsilon0:g}": name for name, epsilon0, _ in plan.offer.levels}
+    assert names[f"{plan.chosen:g}"] == "open"
+    for epsilon0, name in rows:
+        assert name.removesuffix(" <- chosen") == names.get(epsilon0, "(not offered)")
+    assert set(names) <= {epsilon0 for epsilon0, _ in rows}
+    flat = " ".join(shown.split())
+    assert "± is half of the 95 % interval for the worst answers, all intervals of the question together" in flat
 
 
 @pytest.mark.costly

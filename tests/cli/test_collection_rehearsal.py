@@ -82,6 +82,18 @@ def test_a_rehearsal_on_the_command_line_leaves_nothing(survey, run, tmp_path):
     )
 
 
+@pytest.mark.costly
+def test_a_rehearsal_prints_the_intervals_of_its_page(survey, run, tmp_path):
+    """The terminal had those of one cell each; page and `open` have those of all cells of a table together."""
+    table = '[[questions]]\ntext = "Who?"\nrows = ["a", "b"]\ncolumns = ["c", "d", "e"]\n'
+    survey.write_text(SURVEY.partition("[[questions]]")[0] + table, encoding="utf-8")
+    out = ok(run, "task", "rehearse", "survey.toml", "--report", "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    ends = re.findall(r"[\d.]+% to [\d.]+%", out)
+    assert len(ends) == 6
+    assert all(each in page for each in ends), ends
+
+
 def test_a_survey_with_groups_is_tried_by_its_first(tmp_path):
     path = tmp_path / "survey.toml"
     path.write_text(GROUPS, encoding="utf-8")

@@ -12,10 +12,9 @@ from shuffledp.ball import below_of
 from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.client import answer_code
 from shuffledp.collection.estimates import Tallied, estimate_question
-from shuffledp.collection.kinds import more_of
+from shuffledp.collection.kinds import half_width, more_of
 from shuffledp.collection.kinds_view import more_lines
 from shuffledp.collection.laws import single_ball
-from shuffledp.collection.planner import half_width
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput

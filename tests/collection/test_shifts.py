@@ -19,7 +19,7 @@ from shuffledp.collection.estimates import (
     slopes_of,
     width_of,
 )
-from shuffledp.collection.planner import prices
+from shuffledp.collection.kinds import prices
 from shuffledp.collection.task import Draft
 from shuffledp.collection.verify import cannot_be_checked
 from tests.collection.laws import exact_law

@@ -16,8 +16,8 @@ from shuffledp.collection.client import Client, answer_code
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.draw import Family, draw_report, pieces_of
 from shuffledp.collection.ingest import hold, open_reports
+from shuffledp.collection.kinds import half_width
 from shuffledp.collection.laws import MOST_LAW_WORK, drawn_columns, law_of_task
-from shuffledp.collection.planner import half_width
 from shuffledp.collection.promise import (
     check_crowd,
     check_floor,

@@ -316,7 +316,7 @@ def _print_spent(task: PostedTask, device: Device) -> None:
 
 
 def _print_opened(opened: Opened) -> None:
-    from shuffledp.collection.kinds_view import TOGETHER, covers_line, more_lines, weighted_lines
+    from shuffledp.collection.kinds_view import covers_line, more_lines, weighted_lines
     from shuffledp.questions.question import CONFIDENCE
     from shuffledp.report.answer import cells, view_of
 
@@ -325,7 +325,7 @@ def _print_opened(opened: Opened) -> None:
     asked = zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
     for place, (question, release, junk, more, weighted) in enumerate(asked):
         title, shares = escape(next(iter(question.text.values()))), question.kind != "number"
-        view = view_of(release, simultaneous=question.kind in TOGETHER)
+        view = view_of(release, simultaneous=question.together)
         lines = [(entry.name, *cells(view, entry, hedged=False)) for entry in view.entries()]
         if not view.shape.label:
             ((_, value, _, ends),) = lines

@@ -70,6 +70,10 @@ of many known words; one of more than 1,000 known words, or another one. A task 
 """
 
 
+TOGETHER = ("table", "list", "dictionary")
+"""Kinds whose intervals hold together: each has the level 1 - 5 %/(number of cells), by Bonferroni's inequality."""
+
+
 def cells_of_word(index: int) -> tuple[int, int]:
     """Return the cells in which a word of a dictionary is reported, one in each of its two columns.
 
@@ -153,6 +157,16 @@ class Question:
     def width(self) -> int:
         """Number of columns of its reports: one for each option, two of a dictionary, else one."""
         return len(self.choices) if self.kind == "several" else 2 if self.kind == "dictionary" else 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of rows and of columns of a table; empty for other kinds."""
+        return (len(self.rows), len(self.columns)) if self.kind == "table" else ()
+
+    @property
+    def together(self) -> bool:
+        """Whether the printed intervals of its answers hold together."""
+        return self.kind in TOGETHER
 
     def true_share(self, keep: int) -> Fraction:
         """Return the probability that what is sent supports the true answer; of a dictionary, that either cell does.

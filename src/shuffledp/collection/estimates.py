@@ -519,7 +519,12 @@ def count_law(question: Question, known: Slopes, counts: Sequence[int]) -> Count
 
 @lru_cache(maxsize=64)
 def law_of_count(
-    family: Family, dummies: Dummies, slopes: tuple[float, ...], counts: tuple[int, ...], shufflers: int = 1
+    family: Family,
+    dummies: Dummies,
+    slopes: tuple[float, ...],
+    counts: tuple[int, ...],
+    shufflers: int = 1,
+    cells: int = 1,
 ) -> CountLaw:
     """Return the law of the number of reports that support one answer, given everything on which it depends.
 
@@ -537,8 +542,11 @@ def law_of_count(
         Number of people at each level.
     shufflers : int
         Number of shufflers that add dummies, independently.
+    cells : int
+        Number of cells that make up the answer: more than 1 of a row or a column of a table, of dummies of law "ball"
+        or "normal".
     """
-    share = float(family.own_share)
+    share = cells * float(family.own_share)
     # a report of no use supports an answer with chance f, and one of slope s with f + s (1 - f) or f (1 - s); of
     # hadamard with chance (1 + 2 s)/2 or 1/2, s = p - q
     lifts = [slope * (0.0 if family.kind == "hadamard" else share) for slope in slopes]
@@ -546,7 +554,7 @@ def law_of_count(
     own = tuple(low + slope for low, slope in zip(other, slopes, strict=True))
     added = Added(count=dummies.count * shufflers, share=share)
     if dummies.law != "uniform":
-        chances = each = np.array(cell_law(family, dummies))
+        chances = each = np.array(cell_law(family, dummies, cells))
         for _ in range(shufflers - 1):
             chances = np.convolve(chances, each)
         added = Added(tuple(chances.tolist()))
@@ -560,18 +568,19 @@ def predicted_half_width(
     counts: tuple[int, ...],
     miss: float,
     shufflers: int = 1,
+    cells: int = 1,
 ) -> float:
     """Return half the length of the interval that will be printed, at the worst answers, as a share of the range.
 
     Parameters
     ----------
-    family, dummies, slopes, counts, shufflers
+    family, dummies, slopes, counts, shufflers, cells
         As for `law_of_count`; with `NO_DUMMIES`, the dummies' noise is left out.
     miss : float
-        Probability that the interval misses.
+        Probability that the interval misses, from `kinds.miss_of`.
     """
     if family.kind != "bits":
-        return law_of_count(family, dummies, slopes, counts, shufflers).half_width(miss)
+        return law_of_count(family, dummies, slopes, counts, shufflers, cells).half_width(miss)
     if not any(n * slope for n, slope in zip(counts, slopes, strict=True)):
         return 0.5
     found = bits_law(family, dummies, slopes, counts, shufflers)
@@ -601,8 +610,8 @@ def predicted_variance(question: Question, known: Slopes, counts: Sequence[int])
 NO_DUMMIES = Dummies("uniform", 0)
 
 
-def cell_law(family: Family, dummies: Dummies) -> tuple[float, ...]:
-    """Return the law of the number of dummies that support one answer: ones of a bit, or one cell of a choice.
+def cell_law(family: Family, dummies: Dummies, cells: int = 1) -> tuple[float, ...]:
+    """Return the law of the number of dummies that support one answer: ones of a bit, or some cells of a choice.
 
     Parameters
     ----------
@@ -610,10 +619,17 @@ def cell_law(family: Family, dummies: Dummies) -> tuple[float, ...]:
         Family of the column.
     dummies : Dummies
         Dummies of law "laplace", "ball" or "normal".
+    cells : int
+        Number of cells that make up the answer; 1 of law "laplace".
     """
     if dummies.law == "laplace":
         return tuple(float(chance) for chance in ones_law(dummies))
-    return cell_law_of(family, dummies) if dummies.count else (1.0,)
+    if cells == 1:
+        return cell_law_of(family, dummies) if dummies.count else (1.0,)
+    mean = cells * dummies.count // family.cells
+    around = dummies_along(family, dummies, (1,) * cells + (0,) * (family.cells - cells))
+    reach = len(around) // 2
+    return (0.0,) * (mean - reach) + around[max(reach - mean, 0) :]
 
 
 def scaled_counts(counts: Sequence[int], kept: int) -> list[int]:

@@ -29,7 +29,7 @@ from shuffledp.collection.analyzer import Opened, check_openable, enter_batches,
 from shuffledp.collection.asked import Question
 from shuffledp.collection.batch import LONGEST_KEY, AnalyzerKey, Batch, read_batch
 from shuffledp.collection.groups import MANIFEST, Group, Groups, SurveyGroup
-from shuffledp.collection.planner import prices
+from shuffledp.collection.kinds import prices
 from shuffledp.collection.promise import check_floor, what_is_promised
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_page import collection_checklist, release_document

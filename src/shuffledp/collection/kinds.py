@@ -1,4 +1,4 @@
-r"""Estimates that a kind of question has besides its shares: means, differences, margins, independence, words.
+r"""Estimates that a kind of question has besides its shares, and what the answers to a draft's questions are worth.
 
 **Linear functionals** sum_j v_j f_j of the shares f are estimated by the same sum of the estimated shares. A report of
 slope s has the value v of its own answer with chance s, else that of a uniform one; people's variance follows from the
@@ -21,8 +21,9 @@ all words the chance that any is wrongly called present is at most 5 %).
 from __future__ import annotations
 
 import hashlib
+import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -32,21 +33,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.ball import below_of
-from shuffledp.collection.asked import MOST_CHOICES, WORD_CELLS, Question, check_dictionary, whole_values
+from shuffledp.collection.asked import (
+    MOST_CHOICES,
+    TOGETHER,
+    WORD_CELLS,
+    Dummies,
+    Question,
+    check_dictionary,
+    whole_values,
+)
 from shuffledp.collection.dictionary import FoundWords, WordsEstimate, found_words, seen_from
+from shuffledp.collection.draw import Family
 from shuffledp.collection.estimates import (
+    FALSE_LEVELS,
+    JUNK,
+    NO_DUMMIES,
     JoinedEstimate,
     Slopes,
     Spread,
     SpreadEstimate,
+    cell_law,
     count_law,
     dummies_along,
     dummies_between,
+    predicted_half_width,
+    predicted_variance,
+    scaled_counts,
+    shift_of_future_junk,
+    shift_of_levels,
     slopes_of,
+    width_of,
 )
 from shuffledp.collection.laws import draw_column
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.in_words import plus_minus
 from shuffledp.numerics.floats import TINY, FloatArray
 from shuffledp.numerics.functions import ndtri
 from shuffledp.numerics.randomness import Randomness, simulation_random
@@ -61,6 +82,21 @@ MOST_COMPARED = 12
 ERROR_RATE = 0.05
 """Probability that any word is called present that nobody sent."""
 CONFIDENCE = 0.95
+
+
+def miss_of(kind: str, targets: int) -> float:
+    """Return the probability with which each printed interval of a question's answers may miss.
+
+    Parameters
+    ----------
+    kind : Kind
+        Kind of the question.
+    targets : int
+        Number of its answers or, of a margin of a table, of rows or columns; of a dictionary any number: the intervals
+        of all cells of its two columns hold together.
+    """
+    together = 1 if kind not in TOGETHER else 2 * WORD_CELLS if kind == "dictionary" else targets
+    return chance_of_a_miss(CONFIDENCE, together)
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,19 +324,12 @@ class Cells:
         reports = Responses(shape, tuple(self.people), self.shares.law, dummies, asked.optional)
         counts = self.shares.counts.reshape(shape)
         rows, columns = (
-            reports.margin(counts.sum(axis=axis), shape[axis], self._added(shape[axis])) for axis in (1, 0)
+            reports.margin(counts.sum(axis=axis), size, Added(cell_law(asked.family, asked.dummies, size)))
+            for axis, size in ((1, shape[1]), (0, shape[0]))
         )
         variance = law.variance(1.0 / len(asked.choices)) / self.total**2
         independence = reports.independence(self.shares.value, variance, simulation_random(seed >> 1))
         return More(rows=rows, columns=columns, independence=independence, groups=self._groups(shape, rows))
-
-    def _added(self, cells: int) -> Added:
-        """Return the law of the number of dummies in ``cells`` cells together."""
-        family, dummies = self.question.family, self.question.dummies
-        mean = cells * dummies.count // family.cells
-        around = dummies_along(family, dummies, (1,) * cells + (0,) * (family.cells - cells))
-        reach = len(around) // 2
-        return Added((0.0,) * (mean - reach) + around[max(reach - mean, 0) :])
 
     def _groups(self, shape: tuple[int, int], rows: Estimate) -> tuple[tuple[int, int, int, Estimate], ...]:
         """Return the differences of every two of a few rows in each column, without rows that may be empty."""
@@ -509,3 +538,210 @@ def scale_for(low: float, high: float) -> str:
     values = [f"{float(low_end + (high_end - low_end) * step / 4):.15g}" for step in range(5)]
     texts = ", ".join(f'"{value}"' for value in values)
     return f"choices = [{texts}] and values = [{', '.join(values)}]"
+
+
+# What the answers to a draft's questions will be worth.
+
+
+POINTS = 0.05
+"""Half-width, as a share of the range, for which the needed number of people is stated."""
+MOST = 10**9
+
+
+@dataclass(frozen=True)
+class Price:
+    """The accuracy of the answer to one question, for the worst answers, by the intervals that will be printed.
+
+    Parameters
+    ----------
+    planned : float
+        Half-width of a 95 % interval if as many people as planned answer, in the answer's unit.
+    at_least : float
+        The same for the smallest number of people for whom the batch is handed over.
+    for_five_points : int or None
+        Number of people, mixed as planned, for a half-width of 5 % of the range; None beyond 10^9.
+    widening : float
+        Factor by which the dummies widen the interval at the planned number.
+    junk_shift : float
+        Largest shift of the answer by 5 % of invalid reports, in its unit.
+    level_shift : tuple of float
+        Largest shift of the answer if 1, 5 and 10 % of the people are counted at another level than theirs.
+    present_from : int or None
+        Approximate number of people from which on a word of a dictionary is called present; None if no number is.
+    margins : tuple of float
+        Half-widths of the shares of a table's rows and of its columns at the planned number; none of other kinds.
+    """
+
+    planned: float
+    at_least: float
+    for_five_points: int | None
+    widening: float
+    junk_shift: float
+    level_shift: tuple[float, ...]
+    present_from: int | None = None
+    margins: tuple[float, ...] = ()
+
+
+def prices(draft: Draft) -> tuple[Price, ...]:
+    """Return the accuracy of the answers to a draft's questions.
+
+    Parameters
+    ----------
+    draft : Draft
+        The draft; people are mixed over levels as planned.
+    """
+    mix = [level.planned for level in draft.levels]
+    if not sum(mix):
+        mix = [1] * len(draft.levels)
+    return tuple(_price(draft, place, mix) for place in range(len(draft.questions)))
+
+
+def half_width(draft: Draft, place: int, counts: Sequence[int], *, dummies: bool = True) -> float:
+    """Return half the length of the interval that will be printed, in the answer's unit, at the worst answers.
+
+    Parameters
+    ----------
+    draft : Draft
+        The draft.
+    place : int
+        Index of the question, from 0.
+    counts : sequence of int
+        Number of people at each level.
+    dummies : bool
+        Whether the dummies' variance is included.
+
+    Returns
+    -------
+    float
+        At most half the range, which is no information; inf if nobody answers.
+    """
+    if not sum(counts):
+        return math.inf
+    question, slopes = draft.questions[place], slopes_of(draft, place).slopes
+    added = question.dummies if dummies else NO_DUMMIES
+    miss = miss_of(question.kind, question.family.records)
+    return width_of(question) * predicted_half_width(question.family, added, slopes, tuple(counts), miss)
+
+
+def margins_of(
+    family: Family,
+    dummies: Dummies,
+    shape: Sequence[int],
+    slopes: tuple[float, ...],
+    counts: tuple[int, ...],
+    shufflers: int = 1,
+) -> tuple[float, ...]:
+    """Return the half-widths of the printed intervals of a table's rows and of its columns, at the worst answers.
+
+    Parameters
+    ----------
+    family, dummies, slopes, counts, shufflers
+        As for `estimates.law_of_count`.
+    shape : sequence of int
+        Number of rows and of columns; empty where the question is no table.
+
+    Returns
+    -------
+    tuple of float
+        As shares: that of a row, and that of a column; empty where the question is no table.
+    """
+    return tuple(
+        predicted_half_width(family, dummies, slopes, counts, miss_of("table", size), shufflers, family.cells // size)
+        for size in shape
+    )
+
+
+def margins_at(draft: Draft, place: int, counts: Sequence[int]) -> tuple[float, ...]:
+    """Return the half-widths of a table's rows and of its columns, as shares; empty where the question is no table.
+
+    Parameters
+    ----------
+    draft, place, counts
+        As for `half_width`.
+    """
+    question = draft.questions[place]
+    slopes = slopes_of(draft, place).slopes
+    return margins_of(question.family, question.dummies, question.shape, slopes, tuple(counts))
+
+
+def margins_object(margins: Sequence[float]) -> dict[str, Any]:
+    """Return the key of a plan's or a draft's question with the half-widths of its margins; none without margins.
+
+    Parameters
+    ----------
+    margins : sequence of float
+        From `margins_of`.
+    """
+    return {"margins": dict(zip(("rows", "columns"), margins, strict=True))} if margins else {}
+
+
+def margins_line(margins: Sequence[float]) -> str:
+    """Return words on the half-widths of a table's margins; "" without margins.
+
+    Parameters
+    ----------
+    margins : sequence of float
+        From `margins_of`.
+    """
+    if not margins:
+        return ""
+    row, column = (plus_minus(width, 1.0, shares=True) for width in margins)
+    return f"Those are shares of cells; the share of a whole row: {row}, of a whole column: {column}"
+
+
+def _price(draft: Draft, place: int, mix: Sequence[int]) -> Price:
+    question = draft.questions[place]
+    planned = half_width(draft, place, mix)
+    return Price(
+        planned=planned,
+        at_least=half_width(draft, place, scaled_counts(mix, draft.at_least)),
+        for_five_points=_people_for(draft, place, mix, POINTS * width_of(question)),
+        widening=planned / half_width(draft, place, mix, dummies=False),
+        junk_shift=shift_of_future_junk(slopes_of(draft, place), mix, JUNK, width_of(question)),
+        level_shift=tuple(shift_of_levels(draft, place, mix, share, told=False) for share in FALSE_LEVELS),
+        present_from=(
+            seen_from(count_law(question, slopes_of(draft, place), mix), len(question.choices))
+            if question.kind == "dictionary"
+            else None
+        ),
+        margins=margins_at(draft, place, mix),
+    )
+
+
+def _people_for(draft: Draft, place: int, mix: Sequence[int], wanted: float) -> int | None:
+    """Return the smallest number of people, mixed as planned, with the wanted half-width, up to half a per cent.
+
+    The normal law gives an approximate number; the exact laws are inverted around it.
+    """
+    question, known = draft.questions[place], slopes_of(draft, place)
+    share, z = wanted / width_of(question), -float(ndtri(miss_of(question.kind, question.family.records) / 2.0))
+
+    def normal(people: int) -> bool:
+        return z * math.sqrt(predicted_variance(question, known, scaled_counts(mix, people))) <= share
+
+    def printed(people: int) -> bool:
+        return half_width(draft, place, scaled_counts(mix, people)) <= wanted
+
+    if not normal(MOST):
+        return None
+    about = least_number(normal, 0, MOST)
+    low, high = about - about // 20 - 1, about + about // 20 + 1
+    while not printed(high):
+        low, high = high, high + high // 5 + 1
+    return least_number(printed, max(low, 0), high)
+
+
+def least_number(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """Return about the smallest whole number from ``low`` to ``high`` for which a condition holds.
+
+    Parameters
+    ----------
+    holds : callable
+        The condition; it holds at ``high``.
+    low, high : int
+        Ends of the search.
+    """
+    while high - low > max(1, high // 200):
+        middle = (low + high) // 2 if low else math.isqrt(high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

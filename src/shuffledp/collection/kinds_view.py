@@ -15,8 +15,6 @@ from shuffledp.questions.question import CONFIDENCE, Entry
 from shuffledp.report.answer import interval_words
 from shuffledp.report.wording import count, counted, points, share, with_error
 
-TOGETHER = ("table", "list", "dictionary")
-"""Kinds whose intervals hold together: each has the level 1 - 5 %/(number of cells), by Bonferroni's inequality."""
 COVERS = "the people who answered"
 """Words for the population of intervals without weighting."""
 STAND = "the people for whom the answers stand"
@@ -75,7 +73,7 @@ def more_lines(question: Question, more: More) -> list[str]:
     if more.words is not None:
         return _words_lines(question, more, more.words)
     lines: list[str] = []
-    if question.kind in TOGETHER:
+    if question.together:
         lines.append(
             f"The intervals hold together: each at 1 - {1.0 - CONFIDENCE:.0%}/{len(question.choices)} (Bonferroni)"
         )

@@ -1,9 +1,10 @@
 """The plan of a collection, before any key is made: levels, half-widths, and why a wish cannot be met.
 
 `task plan` shows what `task draft` writes: levels, families and dummies of both come from `offer_of`, and the
-half-widths of both from `shuffledp.collection.estimates.predicted_half_width`. They are those of the interval that
-will be printed. The dummies are those of the law that keeps the promises with the smaller error, a ball law or normal
-ones (`shuffledp.collection.laws.law_if_any`), or dummies of each question's own beside a question of the family
+half-widths of both from `shuffledp.collection.estimates.predicted_half_width`. They are those of the intervals that
+will be printed, at the level of `shuffledp.collection.kinds.miss_of`: those of a table or a list hold together. The
+dummies are those of the law that keeps the promises with the smaller error, a ball law or normal ones
+(`shuffledp.collection.laws.law_if_any`), or dummies of each question's own beside a question of the family
 ``hadamard:K``. The *limit* is the half-width of reports without any local noise: the dummies of the promise alone
 remain.
 """
@@ -11,31 +12,25 @@ remain.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from shuffledp.collection.asked import LARGEST_EPSILON0, Dummies, either_cell
-from shuffledp.collection.dictionary import seen_from
+from shuffledp.collection.asked import LARGEST_EPSILON0, TOGETHER, Dummies, Kind, either_cell
+from shuffledp.collection.dictionary import seen_from, seen_line
 from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.estimates import (
-    FALSE_LEVELS,
     JUNK,
-    NO_DUMMIES,
     Slopes,
     best_bits,
-    count_law,
     law_of_count,
     predicted_half_width,
-    predicted_variance,
     scaled_counts,
     shift_of_future_junk,
-    shift_of_levels,
     slope_of,
-    slopes_of,
-    width_of,
 )
+from shuffledp.collection.kinds import MOST, least_number, margins_line, margins_of, miss_of
 from shuffledp.collection.laws import (
     TaskLaw,
     in_words_of_promises,
@@ -45,147 +40,12 @@ from shuffledp.collection.laws import (
     parts_of,
 )
 from shuffledp.collection.promise import ONE_SHUFFLER, dummies_if_any
-from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput, Refused, whole_number
+from shuffledp.in_words import count, half_width_words
 from shuffledp.numerics.floats import few_digits_up
 
-MISS = 0.05
-"""Probability that an interval misses: 95 % intervals are promised and printed."""
 Z95 = 1.959963984540054
 """Half-width of a normal 95 % interval in standard errors."""
-POINTS = 0.05
-"""Half-width, as a share of the range, for which the needed number of people is stated."""
-MOST = 10**9
-
-
-@dataclass(frozen=True)
-class Price:
-    """The accuracy of the answer to one question, for the worst answers.
-
-    Parameters
-    ----------
-    planned : float
-        Half-width of a 95 % interval if as many people as planned answer, in the answer's unit.
-    at_least : float
-        The same for the smallest number of people for whom the batch is handed over.
-    for_five_points : int or None
-        Number of people, mixed as planned, for a half-width of 5 % of the range; None beyond 10^9.
-    widening : float
-        Factor by which the dummies widen the interval at the planned number.
-    junk_shift : float
-        Largest shift of the answer by 5 % of invalid reports, in its unit.
-    level_shift : tuple of float
-        Largest shift of the answer if 1, 5 and 10 % of the people are counted at another level than theirs.
-    present_from : int or None
-        Approximate number of people from which on a word of a dictionary is called present; None if no number is.
-    """
-
-    planned: float
-    at_least: float
-    for_five_points: int | None
-    widening: float
-    junk_shift: float
-    level_shift: tuple[float, ...]
-    present_from: int | None = None
-
-
-def prices(draft: Draft) -> tuple[Price, ...]:
-    """Return the accuracy of the answers to a draft's questions.
-
-    Parameters
-    ----------
-    draft : Draft
-        The draft; people are mixed over levels as planned.
-    """
-    mix = [level.planned for level in draft.levels]
-    if not sum(mix):
-        mix = [1] * len(draft.levels)
-    return tuple(_price(draft, place, mix) for place in range(len(draft.questions)))
-
-
-def half_width(draft: Draft, place: int, counts: Sequence[int], *, dummies: bool = True) -> float:
-    """Return half the length of the 95 % interval that will be printed, in the answer's unit, at the worst answers.
-
-    Parameters
-    ----------
-    draft : Draft
-        The draft.
-    place : int
-        Index of the question, from 0.
-    counts : sequence of int
-        Number of people at each level.
-    dummies : bool
-        Whether the dummies' variance is included.
-
-    Returns
-    -------
-    float
-        At most half the range, which is no information; inf if nobody answers.
-    """
-    if not sum(counts):
-        return math.inf
-    question, slopes = draft.questions[place], slopes_of(draft, place).slopes
-    added = question.dummies if dummies else NO_DUMMIES
-    return width_of(question) * predicted_half_width(question.family, added, slopes, tuple(counts), MISS)
-
-
-def _price(draft: Draft, place: int, mix: Sequence[int]) -> Price:
-    question = draft.questions[place]
-    planned = half_width(draft, place, mix)
-    return Price(
-        planned=planned,
-        at_least=half_width(draft, place, scaled_counts(mix, draft.at_least)),
-        for_five_points=_people_for(draft, place, mix, POINTS * width_of(question)),
-        widening=planned / half_width(draft, place, mix, dummies=False),
-        junk_shift=shift_of_future_junk(slopes_of(draft, place), mix, JUNK, width_of(question)),
-        level_shift=tuple(shift_of_levels(draft, place, mix, share, told=False) for share in FALSE_LEVELS),
-        present_from=(
-            seen_from(count_law(question, slopes_of(draft, place), mix), len(question.choices))
-            if question.kind == "dictionary"
-            else None
-        ),
-    )
-
-
-def _people_for(draft: Draft, place: int, mix: Sequence[int], wanted: float) -> int | None:
-    """Return the smallest number of people, mixed as planned, with the wanted half-width, up to half a per cent.
-
-    The normal law gives an approximate number; the exact laws are inverted around it.
-    """
-    question, known = draft.questions[place], slopes_of(draft, place)
-    share = wanted / width_of(question)
-
-    def normal(people: int) -> bool:
-        return Z95 * math.sqrt(predicted_variance(question, known, scaled_counts(mix, people))) <= share
-
-    def printed(people: int) -> bool:
-        return half_width(draft, place, scaled_counts(mix, people)) <= wanted
-
-    if not normal(MOST):
-        return None
-    about = least_number(normal, 0, MOST)
-    low, high = about - about // 20 - 1, about + about // 20 + 1
-    while not printed(high):
-        low, high = high, high + high // 5 + 1
-    return least_number(printed, max(low, 0), high)
-
-
-def least_number(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """Return about the smallest whole number from ``low`` to ``high`` for which a condition holds.
-
-    Parameters
-    ----------
-    holds : callable
-        The condition; it holds at ``high``.
-    low, high : int
-        Ends of the search.
-    """
-    while high - low > max(1, high // 200):
-        middle = (low + high) // 2 if low else math.isqrt(high)
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
 BUDGETS = tuple(2.0 + step / 2.0 for step in range(13))
 """Local budgets among which the planner chooses: 2, 2.5, ..., 8 nats."""
 MANY = 3
@@ -210,8 +70,10 @@ class Planned:
         the number of its steps; beside a question of ``hadamard:K`` it stays ``one-bit``.
     low, high : float
         The range of its answer: 0 and 1 for a share.
-    several : bool
-        Whether it is one of the options of a question of which any may be checked.
+    kind : Kind
+        Kind of its question.
+    shape : tuple of int
+        Number of rows and of columns of a table; empty for other kinds.
     words : int
         Number of answers of a dictionary, of which this is one of two columns; 0 for other questions.
     """
@@ -220,13 +82,19 @@ class Planned:
     family: Family
     low: float = 0.0
     high: float = 1.0
-    several: bool = False
+    kind: Kind = "choice"
+    shape: tuple[int, ...] = ()
     words: int = 0
 
     @property
     def is_share(self) -> bool:
         """Whether the answer is a share, stated in percentage points."""
         return self.family.kind not in ("one-bit", "bits")
+
+    @property
+    def miss(self) -> float:
+        """Probability with which each printed interval of its answers may miss."""
+        return miss_of(self.kind, self.family.records)
 
 
 Levels = tuple[tuple[str, float, int], ...]
@@ -338,7 +206,14 @@ class Offer:
 
     def width(self, place: int) -> float:
         """Return the half-width of one question's answer, as a share of the range, if people answer as planned."""
-        return half_width_of(self.questions[place].family, self.dummies[place], self.levels, self.request.shufflers)
+        return half_width_of(self.questions[place], self.dummies[place], self.levels, self.request.shufflers)
+
+    def margins(self, place: int) -> tuple[float, ...]:
+        """Return the half-widths of a table's rows and columns, as shares, if people answer as planned."""
+        question, people = self.questions[place], tuple(people for _, _, people in self.levels)
+        slopes = tuple(_slope(question.family, epsilon0) for _, epsilon0, _ in self.levels)
+        shufflers = self.request.shufflers
+        return margins_of(question.family, self.dummies[place], question.shape, slopes, people, shufflers)
 
     @property
     def widest(self) -> float:
@@ -357,7 +232,7 @@ class Row:
     true_share : Fraction
         The probability that the report supports the true answer, below 1.
     half_width : float
-        Half-width of the 95 % interval if everybody answers at this budget, as a share of the range.
+        Half-width of the interval that will be printed if everybody answers at this budget, as a share of the range.
     junk_shift : float
         Largest shift of the answer by 5 % of invalid reports, as a share of the range.
     dummies : int
@@ -389,6 +264,8 @@ class Choice:
         Reason why the wanted half-width is impossible, with numbers that are possible; empty where it is possible.
     mixed : float
         Half-width if people spread over the levels as planned, as a share of the range.
+    margins : tuple of float
+        The same for the rows and the columns of a table; empty for other kinds.
     """
 
     question: Planned
@@ -397,6 +274,7 @@ class Choice:
     rows: tuple[Row, ...]
     cannot: str
     mixed: float
+    margins: tuple[float, ...]
 
 
 def default_levels(largest: float, people: int) -> Levels:
@@ -515,7 +393,8 @@ def plan_collection(request: Request) -> CollectionPlan:
         question, dummies, limit = offer.questions[place], offer.dummies[place], _limit(bare, place)
         rows = tuple(_row(offer if epsilon0 <= top else above, place, epsilon0) for epsilon0 in budgets)
         limit = min(limit, *(row.half_width for row in rows))  # the interval of a small error is a little wide
-        known[question] = Choice(question, dummies, limit, rows, _cannot(offer, place, limit), offer.width(place))
+        cannot, widths = _cannot(offer, place, limit), (offer.width(place), offer.margins(place))
+        known[question] = Choice(question, dummies, limit, rows, cannot, *widths)
     return CollectionPlan(offer, tuple(known[question] for question in offer.questions))
 
 
@@ -632,18 +511,21 @@ def _first_of_each(questions: Sequence[Planned]) -> list[int]:
 
 
 @lru_cache(maxsize=1024)
-def half_width_of(family: Family, dummies: Dummies, levels: Levels, shufflers: int = 1) -> float:
+def half_width_of(question: Planned, dummies: Dummies, levels: Levels, shufflers: int = 1) -> float:
     """Return the half-width if people answer at several budgets, as a share of the range.
 
     Parameters
     ----------
-    family, dummies, shufflers
+    question : Planned
+        The question.
+    dummies, shufflers
         As for `law_of_count`.
     levels : Levels
         Levels; their names are ignored.
     """
-    slopes, counts = tuple(_slope(family, e) for _, e, _ in levels), tuple(people for _, _, people in levels)
-    return predicted_half_width(family, dummies, slopes, counts, MISS, shufflers)
+    slopes = tuple(_slope(question.family, epsilon0) for _, epsilon0, _ in levels)
+    counts = tuple(people for _, _, people in levels)
+    return predicted_half_width(question.family, dummies, slopes, counts, question.miss, shufflers)
 
 
 def seen_at(offer: Offer, choice: Choice) -> int | None:
@@ -666,8 +548,11 @@ def _slope(family: Family, epsilon0: float) -> float:
 
 def _limit(bare: Offer, place: int) -> float:
     """Return the half-width of reports without local noise, given what is offered for them."""
-    family, dummies, asked = bare.questions[place].family, bare.dummies[place], bare.request
-    return predicted_half_width(family, dummies, (slope_of(family, WHOLE),), (asked.people,), MISS, asked.shufflers)
+    question, asked = bare.questions[place], bare.request
+    slopes = (slope_of(question.family, WHOLE),)
+    return predicted_half_width(
+        question.family, bare.dummies[place], slopes, (asked.people,), question.miss, asked.shufflers
+    )
 
 
 def _row(offer: Offer, place: int, epsilon0: float) -> Row:
@@ -675,7 +560,7 @@ def _row(offer: Offer, place: int, epsilon0: float) -> Row:
     family = question.family
     shift = shift_of_future_junk(Slopes((epsilon0,), (_slope(family, epsilon0),)), (1,), JUNK)
     share = family.true_share(family.threshold(epsilon0))
-    width = half_width_of(family, dummies, (("", epsilon0, request.people),), request.shufflers)
+    width = half_width_of(question, dummies, (("", epsilon0, request.people),), request.shufflers)
     return Row(epsilon0, either_cell(share) if question.words else share, width, shift, dummies.count)
 
 
@@ -786,13 +671,50 @@ def _alone(offer: Offer, place: int) -> str:
     return f" Asked alone at promise {request.promise:g}: {in_words(questions[place], found.widest)}."
 
 
+def sentences_of(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
+    """Return what the plan says of one question below its table.
+
+    Parameters
+    ----------
+    plan : CollectionPlan
+        The plan.
+    choice : Choice
+        Its result for the question.
+    """
+    people = plan.request.people
+    if choice.question.words:
+        yield f"{seen_line(seen_at(plan.offer, choice), people)}."
+    yield f"± is half of the 95 % interval for the worst answers{_together(choice.question)}; others are narrower."
+    yield f"Limit, whatever the local budget: {in_words(choice.question, choice.limit)}."
+    others = [level for level in plan.offer.levels if level[2] and level[1] != plan.chosen]
+    if others:
+        elsewhere = " and ".join(f"{count(planned)} at {epsilon0:g}" for _, epsilon0, planned in others)
+        yield f"With {elsewhere}: {in_words(choice.question, choice.mixed)}."
+    if choice.margins:
+        yield f"{margins_line(choice.margins)}."
+    if choice.question.is_share:
+        wanted = plan.request.wanted
+        alone = ": more than is wanted, even without privacy" if wanted is not None and wanted < plan.sampling else ""
+        stand = in_words(choice.question, plan.sampling)
+        yield f"If the {count(people)} stand for more people, {stand} comes on top{alone}."
+    if max(row.half_width for row in choice.rows if row.epsilon0 <= plan.chosen) >= 0.5:
+        yield "A half-width of half the range says nothing yet."
+    if choice.cannot:
+        yield choice.cannot
+
+
+def _together(question: Planned) -> str:
+    """Return words on intervals that hold together; "" for a question whose intervals hold one by one."""
+    return ", all intervals of the question together" if question.kind in TOGETHER else ""
+
+
 def in_words(question: Planned, half_width: float) -> str:
-    """Return a half-width in words, rounded up to two digits: percentage points of a share, else the question's unit.
+    """Return a half-width in words, rounded up: percentage points of a share, else the question's unit.
 
     Examples
     --------
     >>> in_words(Planned("lunch", Family("rr", 2)), 0.0231)
-    '± 2.4 points'
+    '± 2.31 points'
     """
-    value = float(few_digits_up(half_width * (100.0 if question.is_share else question.high - question.low), 2))
-    return f"± {value:g}{' points' if question.is_share else ''}"
+    scale = 1.0 if question.is_share else question.high - question.low
+    return half_width_words(half_width * scale, shares=question.is_share)

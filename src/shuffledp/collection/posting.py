@@ -8,7 +8,6 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape as plain
 from rich.table import Table
 
-from shuffledp.collection.asked import WORD_CELLS
+from shuffledp.collection.asked import TOGETHER, WORD_CELLS
 from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.codes import code_hash, draw_codes, link_of, links_csv, qr_terminal
 from shuffledp.collection.dictionary import seen_line
@@ -33,18 +32,18 @@ from shuffledp.collection.group_commands import (
     write_drafts,
 )
 from shuffledp.collection.groups import Groups, SurveyGroup
+from shuffledp.collection.kinds import Price, margins_line, margins_object, prices
 from shuffledp.collection.laws import number_of_dummies, seconds_to_seal
 from shuffledp.collection.lettering import LONGEST_TEMPLATE, NAMES, Kind, letters_html, links_of_csv, template_of
 from shuffledp.collection.planner import (
     OFFERED,
     Choice,
     CollectionPlan,
-    Price,
     half_width_of,
     in_words,
     plan_collection,
-    prices,
     seen_at,
+    sentences_of,
 )
 from shuffledp.collection.promise import READ, check_crowd, check_floor, crowd_tells, in_100, quoted, what_is_promised
 from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_private
@@ -61,7 +60,7 @@ from shuffledp.whole_files import all_or_none, read_bytes
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 460.0, 60.0, 18.0, 26.0, 280.0, 330.0
 _POINTS = 9
-_NAMES = {epsilon0: name for name, epsilon0 in OFFERED}
+_BUDGETS = [epsilon0 for _, epsilon0 in OFFERED]
 
 
 def plan_object(plan: CollectionPlan) -> dict[str, Any]:
@@ -91,6 +90,7 @@ def plan_object(plan: CollectionPlan) -> dict[str, Any]:
                     for row in choice.rows
                 ],
                 "mixed": choice.mixed,
+                **margins_object(choice.margins),
                 "cannot": choice.cannot or None,
                 "columns": columns,
                 **({"present_from": seen_at(plan.offer, choice)} if choice.question.words else {}),
@@ -119,14 +119,14 @@ def print_collection_plan(console: Console, plan: CollectionPlan) -> None:
     """
     for choice in dict.fromkeys(plan.choices):  # the options of one question are planned alike
         console.print(_table(plan, choice))
-        for sentence in _sentences(plan, choice):
+        for sentence in sentences_of(plan, choice):
             console.print(plain(sentence), highlight=False)
 
 
 def _table(plan: CollectionPlan, choice: Choice) -> Table:
     asked = plan.request
     kind = "a number" if not choice.question.is_share else counted(choice.question.family.records, "answer")
-    kind = "each option checked or not" if choice.question.several else kind
+    kind = "each option checked or not" if choice.question.kind == "several" else kind
     if choice.question.words:
         kind = f"one of {count(choice.question.words)} words, in two columns of {count(WORD_CELLS)} cells"
     shufflers = counted(asked.shufflers, "shuffler")
@@ -135,34 +135,15 @@ def _table(plan: CollectionPlan, choice: Choice) -> Table:
     headings = ("epsilon0", "true in 100", "± points" if choice.question.is_share else "±", "junk 5 % shifts")
     for heading in (*headings, "dummies a shuffler"):
         table.add_column(heading, justify="left" if heading == "epsilon0" else "right")
+    offered = {epsilon0: name for name, epsilon0, _ in plan.offer.levels}  # a name is that of a level of the draft
     for row in choice.rows:
-        if row.epsilon0 not in (*_NAMES, plan.chosen) and not asked.levels:
+        if row.epsilon0 not in (*offered, *_BUDGETS):
             continue
-        name = f"{row.epsilon0:g} {_NAMES.get(row.epsilon0, '')}".strip()
+        name = f"{row.epsilon0:g} {offered.get(row.epsilon0, '(not offered)')}"
         shown = [in_words(choice.question, value).split()[1] for value in (row.half_width, row.junk_shift)]
         mark = " <- chosen" if row.epsilon0 == plan.chosen else ""
         table.add_row(name + mark, in_100(row.true_share), *shown, count(row.dummies))
     return table
-
-
-def _sentences(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
-    limit = in_words(choice.question, choice.limit)
-    stand = in_words(choice.question, plan.sampling)
-    if choice.question.words:
-        yield f"{seen_line(seen_at(plan.offer, choice), plan.request.people)}."
-    yield f"Limit, whatever the local budget: {limit}."
-    others = [level for level in plan.offer.levels if level[2] and level[1] != plan.chosen]
-    if others:
-        elsewhere = " and ".join(f"{count(people)} at {epsilon0:g}" for _, epsilon0, people in others)
-        yield f"With {elsewhere}: {in_words(choice.question, choice.mixed)}."
-    if choice.question.is_share:
-        wanted = plan.request.wanted
-        alone = ": more than is wanted, even without privacy" if wanted is not None and wanted < plan.sampling else ""
-        yield f"If the {count(plan.request.people)} stand for more people, {stand} comes on top{alone}."
-    if max(row.half_width for row in choice.rows if row.epsilon0 <= plan.chosen) >= 0.5:
-        yield "A half-width of half the range says nothing yet."
-    if choice.cannot:
-        yield choice.cannot
 
 
 def plan_picture(plan: CollectionPlan) -> str:
@@ -182,7 +163,8 @@ def plan_picture(plan: CollectionPlan) -> str:
     people = [max(1, round(n * 10.0 ** (step / 4.0 - 1.0))) for step in range(_POINTS)]
     first: dict[str, int] = {}
     for place, choice in enumerate(plan.choices):
-        first.setdefault(choice.question.family.name, place)  # questions of one family have one line
+        together = " together" if choice.question.kind in TOGETHER else ""
+        first.setdefault(choice.question.family.name + together, place)  # questions of one family have one line
     curves = {name: _curve(plan, place, people) for name, place in first.items()}
     values = [value for curve in curves.values() for value in curve]
     x_axis = Axis(math.log10(people[0]), math.log10(max(people[-1], people[0] + 1)), LEFT, WIDTH - RIGHT)
@@ -216,9 +198,9 @@ def plan_picture(plan: CollectionPlan) -> str:
 
 def _curve(plan: CollectionPlan, place: int, people: list[int]) -> list[float]:
     """Return half-widths of one question at the chosen budget for several numbers of people, in points."""
-    family, dummies = plan.choices[place].question.family, plan.choices[place].dummies
-    shufflers = plan.request.shufflers
-    return [100.0 * half_width_of(family, dummies, (("", plan.chosen, n),), shufflers) for n in people]
+    choice, shufflers = plan.choices[place], plan.request.shufflers
+    levels = [(("", plan.chosen, n),) for n in people]
+    return [100.0 * half_width_of(choice.question, choice.dummies, each, shufflers) for each in levels]
 
 
 def _text(x: float, y: float, words: str, anchor: str) -> str:
@@ -508,6 +490,7 @@ def _draft_object(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, .
                 "dummies": question.dummies.count,
                 "law": question.dummies.law,
                 "half_width": {"planned": cost.planned, "at_least": cost.at_least},
+                **margins_object(cost.margins),
                 "people_for_5_points": cost.for_five_points,
                 "widening": cost.widening,
                 "junk_shift": cost.junk_shift,
@@ -553,8 +536,8 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
         )
     shown.print(worth)
     for question, cost in zip(draft.questions, costs, strict=True):
-        if question.kind == "dictionary":
-            said = seen_line(cost.present_from, draft.planned or 1)
+        said = seen_line(cost.present_from, draft.planned or 1) if question.kind == "dictionary" else ""
+        if said := said or margins_line(cost.margins):
             shown.print(plain(f"{next(iter(question.text.values()))} {said}."), highlight=False)
     if len(draft.levels) > 1:
         _print_level_shifts(draft, costs)

@@ -238,7 +238,9 @@ def _print(opened: Opened, truths: dict[int, list[float]]) -> None:
             value, *ends = (with_error(each, error) for each in (float(release.estimate), low, high))
             table.add_row("mean", with_error(truths[place][0], error), value, f"{ends[0]} to {ends[1]}")
         else:
-            for row, true in zip(view_of(release).entries(), truths[place], strict=True):
+            for row, true in zip(
+                view_of(release, simultaneous=question.together).entries(), truths[place], strict=True
+            ):
                 table.add_row(escape(row.name), share(true), share(row.value), interval_words(row))
         shown.print(table)
     shown.print(

@@ -22,7 +22,6 @@ from shuffledp.collection.fields import to_base64
 from shuffledp.collection.kinds import More
 from shuffledp.collection.kinds_view import (
     COVERS,
-    TOGETHER,
     covers_line,
     excludes_zero,
     more_lines,
@@ -63,7 +62,7 @@ def release_object(opened: Opened) -> dict[str, Any]:
     answers: list[dict[str, Any]] = []
     asked = zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
     for place, (question, release, junk, more, weighted) in enumerate(asked):
-        answer = release_to_json(release, simplex=question.kind == "table", simultaneous=question.kind in TOGETHER)
+        answer = release_to_json(release, simplex=question.kind == "table", simultaneous=question.together)
         answer |= {"kind": question.kind, "covers": COVERS} | more_to_json(question, more)
         if draft.version > 1:  # its part of the law of all columns, which is known to no setting
             law = {"law": question.dummies.law, "count": question.dummies.count}
@@ -144,7 +143,7 @@ def _in(opened: Opened, language: str) -> dict[str, Any]:
 
 def _lines(question: Question, release: Release, more: More, words: dict[str, str], language: str) -> list[str]:
     """Return one line for each answer, for each present word of a list or dictionary, or one line for a number."""
-    together = question.kind in TOGETHER
+    together = question.together
     low, high = release.confidence_interval(CONFIDENCE, simultaneous=together)
     if question.kind == "number":
         ends = np.clip([float(release.estimate), float(low), float(high)], question.low, question.high)
@@ -412,9 +411,7 @@ def _answer(
     shares = question.kind != "number"
     return {
         "question": title,
-        "estimate": estimate_parts(
-            Answer(title, release.guarantee, release, truth, simultaneous=question.kind in TOGETHER)
-        ),
+        "estimate": estimate_parts(Answer(title, release.guarantee, release, truth, simultaneous=question.together)),
         "more": more,
         "junk": junk.total,
         "rows": rows,

@@ -442,7 +442,7 @@ def wait_for_deletion(store: Store, done: str) -> None:
 def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
     from shuffledp.collection.estimates import width_of
     from shuffledp.collection.fields import write_time
-    from shuffledp.collection.planner import half_width
+    from shuffledp.collection.kinds import half_width, margins_at, margins_object
     from shuffledp.collection.store import is_trusted, system_clock
     from shuffledp.collection.task import PostedTask, draft_now
 
@@ -462,7 +462,8 @@ def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
         ],
         "questions": [
             {"text": question.text[first], "kind": question.kind, "range": width_of(question), "half_width": width}
-            for question, width in zip(draft.questions, worth, strict=True)
+            | margins_object(margins_at(draft, place, counts) if sum(counts) else ())
+            for place, (question, width) in enumerate(zip(draft.questions, worth, strict=True))
         ],
         "invited": store.invited(row.digest) if task.has_codes else None,
         "refused": {"unreadable": tally.get(-1, 0), "unfit": tally.get(-2, 0), "code": tally.get(-3, 0)},
@@ -476,6 +477,7 @@ def _tables(store: Store, rows: list[TaskRow], *, together: bool) -> Iterator[Ta
     from rich.table import Table
     from rich.text import Text
 
+    from shuffledp.collection.kinds import margins_line
     from shuffledp.collection.promise import quoted
     from shuffledp.collection.store import state_words
     from shuffledp.report.wording import SAYS_NOTHING, plus_minus
@@ -496,7 +498,8 @@ def _tables(store: Store, rows: list[TaskRow], *, together: bool) -> Iterator[Ta
                 asked = quoted(question["text"])
                 worth = plus_minus(question["half_width"], question["range"], shares=question["kind"] != "number")
                 would = "the answer" if worth == SAYS_NOTHING else "the answer would be within"
-                yield f"{asked}: with these people {would} {worth}."
+                margins = margins_line(tuple(question.get("margins", {}).values()))
+                yield f"{asked}: with these people {would} {worth}.{f' {margins}.' if margins else ''}"
         if facts["state"] in ("open", "closing", "restored"):
             yield f"opens {facts['opens']}, closes {facts['closes']}, expires {facts['expires']}"
         if row.state == "restored":

@@ -380,7 +380,8 @@ def _request(
             next(iter(question.text.values())),
             Family("one-bit", question.family.records) if by_planner else question.family,
             *((question.low, question.high) if question.kind == "number" else ()),
-            several=question.kind == "several",
+            kind=question.kind,
+            shape=question.shape,
             words=len(question.choices) if question.kind == "dictionary" else 0,
         )
         for question, by_planner in zip(plain.questions, fitted, strict=True)
