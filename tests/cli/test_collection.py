@@ -159,7 +159,7 @@ MISTAKES = [
     (
         "choices = ",
         "colour = 1\nchoices = ",
-        "question 'Which dish?': unknown key 'colour'; known are text, choices, explanation, order, optional, family",
+        "question 'Which dish?': unknown key 'colour'; known are text, choices, values, options, low, high, step, ",
     ),
     ("planned = 540", "planed = 540", "level 'careful': missing key planned; write planned = 9"),
     (
@@ -182,7 +182,11 @@ MISTAKES = [
         "[groups]\na = 1\n[operated_by]",
         "'groups' must be 2 to 100 groups with how many are invited, such as Kitchen = 40",
     ),
-    ('organizer = "The kitchen"\n', 'organiser = "A"\norganizer = "B"\n', "unknown key 'organiser'"),
+    (
+        'organizer = "The kitchen"\n',
+        'organiser = "A"\norganizer = "B"\n',
+        "the survey: organiser and organizer are one key; write one of them",
+    ),
     ("closes = 2099-01-31T08:00:00+01:00", "closes = 2099-01-31", "time of day"),
     ("choices = ", 'family = "olh:3"\nchoices = ', "family must be"),
     ("title", "title title", "TOML"),

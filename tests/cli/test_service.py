@@ -154,11 +154,22 @@ def test_too_few_are_not_handed_over(run, tmp_path):
 
 def test_destroying_asks_for_the_task(run, shuffler):
     assert run("task", "destroy").status == 2
+    assert run("task", "destroy", "--no-such").error.endswith("; see shuffledp task destroy --help")
+    assert run("task", "no-such").error.endswith("; see shuffledp task --help")
     assert "has no task" in run("task", "destroy", "A" * 43).error
     assert "43 letters" in run("task", "destroy", "lunch").error
     assert run("task", "destroy", "lunch.task").out == "destroyed: “Lunch [red]”\n"
     assert "there is nothing left to delete" in run("task", "destroy", TASK.id).error
-    assert [row.state for row in shuffler.tasks()] == ["destroyed"]
+    status = run("task", "status").out
+    assert "Lunch [red] (destroyed)" in status
+    assert "closes" not in status
+    assert "with these people" not in status
+
+
+def test_codes_are_for_an_open_task(run, shuffler):
+    assert run("task", "close").status == 0
+    with pytest.raises(ShuffleDPError, match=r"^codes are for an open task; 'Lunch \[red\]'.* is handed over$"):
+        shuffler.add_codes(TASK.digest, [bytes(32)])
 
 
 def test_the_clock_is_confirmed(run, shuffler):

@@ -21,6 +21,7 @@ from shuffledp.report.wording import (
     covers,
     distance,
     down,
+    interval_with_error,
     near,
     odds_factor,
     plus_minus,
@@ -155,6 +156,10 @@ def test_estimates_follow_their_error():
     assert with_error(39.24871, 0.0123) == "39.249"
     assert with_error(123456.0, 2345.0) == "123,500"
     assert with_error(3.0, math.inf) == "3"
+    # 0 to 99 was printed as 0 to 0, and 18 to 70 as 20 to 70
+    assert interval_with_error(0.0, 99.0, 3.1e5) == "0 to 99"
+    assert interval_with_error(18.0, 70.0, 2400.0) == "18 to 70"
+    assert interval_with_error(18.04, 39.96, 5.6) == "18.0 to 40.0"
     assert probability(1e-6) == "1e-6"
     assert probability(0.05) == "0.05"
 

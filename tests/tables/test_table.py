@@ -307,6 +307,11 @@ def test_short_rows_are_named(tmp_path, content, row, fields, width):
         list(Table.of(path).batches(texts=[name]))
 
 
+def test_rows_cut_by_tabs_and_blanks_name_the_way(tmp_path):
+    line = refused(written(tmp_path, "t.tsv", "vote   age\tdept\nyes   31   A\nno   40   B\n"), ["dept"])
+    assert line.endswith("from its source; if blanks and tabs separate the columns, say `separator = 'blanks'`")
+
+
 @pytest.mark.parametrize(
     ("content", "line"),
     [

@@ -671,6 +671,7 @@ def _fields_of(entry: object, kind: str, named_by: str) -> Fields:
     words = values.get(named_by)
     first = next(iter(words.values()), None) if isinstance(words, dict) else words
     fields = Fields(values, f"the survey, {kind} {shown(first)}" if isinstance(first, str) else f"the survey, {kind}s")
+    fields.has(named_by)  # the first of the keys that an unknown one is answered with
     _explain(fields)
     return fields
 
