@@ -142,6 +142,14 @@ def test_figure_and_page(run, tmp_path):
 
 
 @pytest.mark.costly
+def test_a_plan_says_that_an_answer_of_mere_noise_says_nothing(run):
+    """A standard error of 313 stood there for a range of 1, and the next command beside it."""
+    words = ("--epsilon0", "1", "--n", "10", "--target-epsilon", "0.001", "--delta", "1e-8")
+    line = "Such an answer says nothing yet: its 95 % interval covers all that is possible."
+    assert line in run("plan", "--question", "mean", "--low", "0", "--high", "1", *words).out
+    assert line not in run("plan", *FREQUENCY, *THREE, *TARGET).out
+
+
 def test_a_mean_and_dropped_users(run):
     answer = run(
         "plan", "--level", "0:50", "--level", "1:950", "--question", "mean", "--low", "0", "--high", "10",

@@ -23,6 +23,7 @@ from shuffledp.report.page import Axis, page_template
 from shuffledp.report.to_json import budgets_to_json, guarantee_to_json
 from shuffledp.report.wording import (
     DIGITS,
+    SAYS_NOTHING,
     count,
     counted,
     covers,
@@ -31,6 +32,7 @@ from shuffledp.report.wording import (
     enumerated,
     near,
     over_rounds,
+    plus_minus,
     probability,
     situation,
     unshuffled,
@@ -164,6 +166,8 @@ def headline(plan: Plan) -> list[str]:
         f"{counted(plan.batch.n, 'user')} on"
         + (f", mixed as the {count(plan.budgets.n)} are." if plan.batch.levels > 1 else "."),
     ]
+    if plus_minus(1.96 * plan.standard_error, plan.question.width, shares=_of_shares(plan)) == SAYS_NOTHING:
+        said.append(f"Such an answer {SAYS_NOTHING}: its 95 % interval covers all that is possible.")
     if covered := covers(replace(plan.guarantee.setting, rounds=1)):
         said.append(f"It holds {enumerated(covered)}.")
     said.append(unshuffled(plan.guarantee.setting))
