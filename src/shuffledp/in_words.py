@@ -50,6 +50,13 @@ def interval_with_error(low: float, high: float, error: float) -> str:
     The range of what is possible may cut an interval to far less than its standard error; its ends are then rounded to
     the place of the second significant digit of half its width, as otherwise 0 to 99 is written as 0 to 0.
 
+    Parameters
+    ----------
+    low, high : float
+        Ends of the interval.
+    error : float
+        Standard error of the estimate, above 0; both in the unit of the answer.
+
     Examples
     --------
     >>> interval_with_error(4.031, 5.02, 0.25), interval_with_error(0.0, 99.0, 1e5)

@@ -126,7 +126,7 @@ def test_a_survey_of_groups_from_draft_to_comparison(survey, run, tmp_path):
     assert "2 groups closed; not Hall: 3 people have answered" in closed.err
     shutil.copytree(tmp_path / "outbox", tmp_path / "handed")
     text = ok(run, "open", "handed", "--key", "lunch.keys", "--report", "lunch.html")
-    assert "soup: Kitchen and Büro & Lager by " in text
+    assert "soup: “Kitchen” minus “Büro & Lager” " in text
     assert "No batch was handed over of: Hall (8 invited)." in text
     found = json.loads(ok(run, "open", "handed", "--key", "lunch.keys", "--json"))
     assert [each["group"] for each in found["groups"]] == ["Kitchen", "Büro & Lager"]

@@ -145,7 +145,7 @@ def test_figure_and_page(run, tmp_path):
 def test_a_plan_says_that_an_answer_of_mere_noise_says_nothing(run):
     """A standard error of 313 stood there for a range of 1, and the next command beside it."""
     words = ("--epsilon0", "1", "--n", "10", "--target-epsilon", "0.001", "--delta", "1e-8")
-    line = "Such an answer says nothing yet: its 95 % interval covers all that is possible."
+    line = "Such an answer says nothing yet: its 95 % interval is at least as wide as all that is possible."
     assert line in run("plan", "--question", "mean", "--low", "0", "--high", "1", *words).out
     assert line not in run("plan", *FREQUENCY, *THREE, *TARGET).out
 

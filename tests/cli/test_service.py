@@ -155,7 +155,8 @@ def test_too_few_are_not_handed_over(run, tmp_path):
 def test_destroying_asks_for_the_task(run, shuffler):
     assert run("task", "destroy").status == 2
     assert run("task", "destroy", "--no-such").error.endswith("; see shuffledp task destroy --help")
-    assert run("task", "no-such").error.endswith("; see shuffledp task --help")
+    for words in (("no-such",), ("--no-such", "destroy")):
+        assert run("task", *words).error.endswith("; see shuffledp task --help")
     assert "has no task" in run("task", "destroy", "A" * 43).error
     assert "43 letters" in run("task", "destroy", "lunch").error
     assert run("task", "destroy", "lunch.task").out == "destroyed: “Lunch [red]”\n"

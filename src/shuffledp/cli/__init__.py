@@ -171,7 +171,8 @@ def _usage(message: str, arguments: list[str]) -> str:
 
     command = arguments[0] if arguments else ""
     page = f"shuffledp {command} --help" if command in COMMANDS else "shuffledp --help"
-    if command == "task" and not message.startswith("No such command") and arguments[1:2]:
+    within = arguments[1:2] and not arguments[1].startswith("-") and not message.startswith("No such command")
+    if command == "task" and within:
         page = f"shuffledp {_command(arguments)} --help"
     return f"{message.rstrip('.')}; see {page}"
 

@@ -686,7 +686,7 @@ def margins_line(margins: Sequence[float]) -> str:
     if not margins:
         return ""
     row, column = (plus_minus(width, 1.0, shares=True) for width in margins)
-    return f"Those are shares of cells; the share of a whole row: {row}, of a whole column: {column}"
+    return f"Stated is the half-width of a cell's share; of a whole row's share: {row}, of a whole column's: {column}"
 
 
 def _price(draft: Draft, place: int, mix: Sequence[int]) -> Price:

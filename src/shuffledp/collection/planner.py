@@ -5,8 +5,8 @@ half-widths of both from `shuffledp.collection.estimates.predicted_half_width`. 
 will be printed, at the level of `shuffledp.collection.kinds.miss_of`: those of a table or a list hold together. The
 dummies are those of the law that keeps the promises with the smaller error, a ball law or normal ones
 (`shuffledp.collection.laws.law_if_any`), or dummies of each question's own beside a question of the family
-``hadamard:K``. The *limit* is the half-width of reports without any local noise: the dummies of the promise alone
-remain.
+``hadamard:K``. The *limit* is the least half-width of the plan's budgets and of reports without any local noise, whose
+error is that of the dummies alone.
 """
 
 from __future__ import annotations
@@ -575,7 +575,9 @@ def _cannot(offer: Offer, place: int, limit: float) -> str:
         hand = "one hand that shuffles and analyzes" if request.one_hand else "one shuffler"
         reason = f"it needs epsilon0 = {larger:g}, and {hand} allows {request.largest:g}"
     elif limit > wanted:
-        reason = f"even reports without any local noise would give {in_words(question, limit)}"
+        reason = (
+            f"no budget of its plan, and no report without local noise, gives less than {in_words(question, limit)}"
+        )
     elif request.levels:
         reason = f"its levels give {in_words(question, width)}"
     else:
@@ -685,7 +687,7 @@ def sentences_of(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
     if choice.question.words:
         yield f"{seen_line(seen_at(plan.offer, choice), people)}."
     yield f"± is half of the 95 % interval for the worst answers{_together(choice.question)}; others are narrower."
-    yield f"Limit, whatever the local budget: {in_words(choice.question, choice.limit)}."
+    yield f"Limit: {in_words(choice.question, choice.limit)}, the least of these budgets and of no local noise at all."
     others = [level for level in plan.offer.levels if level[2] and level[1] != plan.chosen]
     if others:
         elsewhere = " and ".join(f"{count(planned)} at {epsilon0:g}" for _, epsilon0, planned in others)

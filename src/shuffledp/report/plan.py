@@ -167,7 +167,7 @@ def headline(plan: Plan) -> list[str]:
         + (f", mixed as the {count(plan.budgets.n)} are." if plan.batch.levels > 1 else "."),
     ]
     if plus_minus(1.96 * plan.standard_error, plan.question.width, shares=_of_shares(plan)) == SAYS_NOTHING:
-        said.append(f"Such an answer {SAYS_NOTHING}: its 95 % interval covers all that is possible.")
+        said.append(f"Such an answer {SAYS_NOTHING}: its 95 % interval is at least as wide as all that is possible.")
     if covered := covers(replace(plan.guarantee.setting, rounds=1)):
         said.append(f"It holds {enumerated(covered)}.")
     said.append(unshuffled(plan.guarantee.setting))

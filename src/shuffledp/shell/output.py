@@ -112,7 +112,13 @@ def will_change(path: Path, what: str) -> None:
 
 
 def has_changed(path: Path, what: str) -> None:
-    """Replace what `will_change` said of a file, once more is known."""
+    """Replace the words on a file that `will_change` has registered, once more is known.
+
+    Parameters
+    ----------
+    path, what
+        As for `will_change`.
+    """
     states = left().states
     states[:] = [(kept, changed, what if kept == path else words) for kept, changed, words in states]
 

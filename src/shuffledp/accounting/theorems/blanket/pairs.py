@@ -732,10 +732,10 @@ def composition_values(law: IndependentSum, reports: np.ndarray) -> Enclosure:
     """Enclose h(m - 1) of (I) for each number of reports m by an exact sum over the counts of the cells.
 
     A term is a composition: how many of the m reports fall into each cell. Weights have a relative error of 1e-12
-    (log-factorials below 48!, exponents below 48 * 21). A sum of atoms may cancel: its rounding error (8 roundoffs per
-    cell of the sum of magnitudes) and the error bound of each atom are added for the upper end and subtracted for the
-    lower end before the positive part is taken. Values are scaled by the largest atom, so that only what is below
-    1e-300 underflows.
+    (log-factorials below 48!, exponents below 48 * 21; of one report no factorial, and an exponent below 745). A sum of
+    atoms may cancel: its rounding error (8 roundoffs per cell of the sum of magnitudes) and the error bound of each
+    atom are added for the upper end and subtracted for the lower end before the positive part is taken. Values are
+    scaled by the largest atom, so that only what is below 1e-300 underflows.
     """
     some = law.probabilities[0] > 0.0  # a law on a lattice may leave points out
     masses, unit = law.probabilities[0][some], max(float(np.abs(law.values).max()), TINY)
