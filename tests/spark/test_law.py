@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import shuffledp as sdp
 import shuffledp.spark as sps
 from shuffledp.errors import InvalidInput
+from shuffledp.records.people import RowBudgets
 from shuffledp.spark import engine
 
 from .tables import frame_of, in_partitions
@@ -29,7 +30,7 @@ def test_any_number_of_budgets_is_rounded_down_to_a_grid_by_the_engine(spark, mo
     table = pl.DataFrame({"vote": ["yes", "no"] * 501, "budget": np.append(budgets, np.zeros(1002 - budgets.size))})
     table = table.with_columns(who=pl.int_range(1002).cast(pl.String))
     frame, parts = in_partitions(spark, table, 2)
-    who = sdp.protocol.RowBudgets("budget", levels=64)
+    who = RowBudgets("budget", levels=64)
     told = {"value": "vote", "seen": "levels", "delta": 1e-6}
     question = sdp.Frequency(["yes", "no"])
     with monkeypatch.context() as patched:

@@ -254,15 +254,16 @@ BAD = {
     "outside": ({"question": sdp.Mean(0, 40), "value": "hours"}, "rows hold in hours a record that is missing"),
     "no numbers": ({"question": sdp.Mean(0, 40), "value": "vote"}, "rows hold in vote a record that is missing"),
     "one row each": ({"person": "who", "rows_per_person": "one"}, "`rows_per_person = 'one'` is not offered on Spark"),
-    "people without a name": ({"person": "vote"}, "rows, or says NA or the like, so nobody knows whose rows they are"),
-    "words as budgets": ({"budgets": "vote"}, "at least 6,000 rows hold no local budget in vote"),
-    "words not explained": ({"budgets": "vote", "consent": {"yes": 1.0}}, "say with `consent` what every word stands"),
+    "people without a name": ({"person": "copy"}, "rows, or says NA or the like, so nobody knows whose rows they are"),
+    "words as budgets": ({"budgets": "copy"}, "at least 6,000 rows hold no local budget in copy"),
+    "words not explained": ({"budgets": "copy", "consent": {"yes": 1.0}}, "say with `consent` what every word stands"),
     "all without": ({"budgets": 0.0}, "every epsilon0 is 0"),
     "a bad source": ({"random": np.random.default_rng(1)}, "random must come from secure_random"),
     "mechanism": ({"mechanism": "magic"}, "mechanism must be one of"),
     "two columns": ({"value": ("vote", "hours")}, "value must name 1 column for a frequency"),
     "an array": ({"value": "list"}, "column 'list' holds List(Float64), not one word a row"),
     "a date as number": ({"question": sdp.Mean(0, 40), "value": "day"}, "column 'day' holds Date, not numbers"),
+    "the asked column": ({"budgets": "vote"}, "`epsilon0` makes the column 'vote' public, and it is the"),
     "an array as person": ({"person": "list"}, "column 'list' holds List(Float64), not one word a row"),
 }
 
@@ -271,6 +272,7 @@ BAD = {
 def test_bad_input_is_one_line_without_a_cell(frame, name):
     given, message = BAD[name]
     wide = frame.withColumn("list", F.array("hours")).withColumn("day", F.lit("2020-01-01").cast("date"))
+    wide = wide.withColumn("copy", F.col("vote"))
     told = {"question": VOTE, "value": "vote", "seen": "reports", **TOLD, **given}
     with pytest.raises(InvalidInput) as caught:
         sps.release(told.pop("question"), wide, **told)
