@@ -122,8 +122,8 @@ def test_a_survey_of_groups_from_draft_to_comparison(survey, run, tmp_path):
     assert len(json.loads(ok(run, "task", "status", "lunch", "--json"))["tasks"]) == 3
     assert len(json.loads(ok(run, "task", "status", "lunch/03-hall.task", "--json"))["tasks"]) == 1
     assert run("task", "destroy", "lunch").error == (
-        "the answers of 3 groups will be lost for good, unopened, with the keys and the batch; there is no terminal to ask "
-        "at, so nothing was done: to destroy without being asked, say --yes"
+        "the answers of 3 groups will be lost for good, unopened, with the keys and the batch; there is no terminal to "
+        "ask at, so nothing was done: to destroy without being asked, say --yes"
     )
     closed = run("task", "close", "lunch", "--yes")
     assert closed.status == 2

@@ -263,8 +263,8 @@ def test_on_a_terminal_the_title_is_asked_for(run, shuffler, monkeypatch, verb, 
     refused = run("task", verb, TASK.id)
     assert (refused.status, refused.out) == (2, "")
     assert refused.err == (
-        f"{loss}.\nType the title to {verb} it: error: that is not the title, so nothing was done; to {verb} it without "
-        "being asked, say --yes\n"
+        f"{loss}.\nType the title to {verb} it: error: that is not the title, so nothing was done; to {verb} it "
+        "without being asked, say --yes\n"
     )
     assert [row.state for row in shuffler.tasks()] == ["open"]
     monkeypatch.setattr("sys.stdin", Terminal("Lunch [red]\n"))
