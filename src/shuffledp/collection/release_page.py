@@ -146,8 +146,8 @@ def _lines(question: Question, release: Release, more: More, words: dict[str, st
     together = question.together
     low, high = release.confidence_interval(CONFIDENCE, simultaneous=together)
     if question.kind == "number":
-        ends = np.clip([float(release.estimate), float(low), float(high)], question.low, question.high).tolist()
-        shown = numbers_with_error(ends, *ends[1:], float(release.standard_error))
+        numbers = np.clip([float(release.estimate), float(low), float(high)], question.low, question.high).tolist()
+        shown = numbers_with_error(numbers, numbers[1], numbers[2], float(release.standard_error))
         value, least, most = (_in_language(text, language) for text in shown)
         return [words["resultNumber"].format(value=value, low=least, high=most)]
     shares = np.clip(np.column_stack((release.estimate, low, high)), 0.0, 1.0)
