@@ -62,8 +62,13 @@ def interval_with_error(low: float, high: float, error: float) -> str:
     >>> interval_with_error(4.031, 5.02, 0.25), interval_with_error(0.0, 99.0, 1e5)
     ('4.03 to 5.02', '0 to 99')
     """
+    return " to ".join(numbers_with_error((low, high), low, high, error))
+
+
+def numbers_with_error(values: Sequence[float], low: float, high: float, error: float) -> list[str]:
+    """Return numbers of one answer as text, all rounded as `interval_with_error` rounds the ends of its interval."""
     finest = min(error, (high - low) / 2.0 or error)
-    return f"{with_error(low, finest)} to {with_error(high, finest)}"
+    return [with_error(value, finest) for value in values]
 
 
 def probability(delta: float) -> str:

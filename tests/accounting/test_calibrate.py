@@ -20,10 +20,13 @@ from shuffledp.accounting import (
     calibrate_scale,
     certify,
 )
-from shuffledp.accounting.calibrate import apportioned, last_within
+from shuffledp.accounting.bound import levels_to_check
+from shuffledp.accounting.calibrate import Target, apportioned, last_within
+from shuffledp.accounting.certify import _surely_above, certified_uppers, weigh_levels
 from shuffledp.budgets import MAX_EPSILON0, Budgets
+from shuffledp.dummies import Uniform
 from shuffledp.errors import InvalidInput, OutOfRegime
-from shuffledp.randomizers import OneBit, RandomizedResponse
+from shuffledp.randomizers import HadamardResponse, OneBit, RandomizedResponse
 from shuffledp.setting import Kind, Setting
 from tests import oracles
 
@@ -377,3 +380,36 @@ def test_what_calibrate_asks_certify_asks(seen):
     for published in (False, True):
         assert sdp.certify(asked, 1e-6, published=published).epsilon.upper == pytest.approx(3.3569, abs=1e-4)
     assert sdp.privacy_profile(asked, 4.0).epsilon(1e-6).upper == pytest.approx(3.3569, abs=1e-3)
+
+
+@pytest.mark.costly(but=("law0-around0", "any-around3"))
+@pytest.mark.parametrize(
+    ("law", "around"),
+    [
+        (TEN, {}),
+        (HadamardResponse(10), {"dummies": Uniform(50), "colluding": 10, "missing": 0.1, "group_size": 2}),
+        (RR, {"group_size": 3}),
+        ("any", {"missing": 0.2}),
+    ],
+)
+def test_a_search_over_rounds_leaves_out_only_bounds_that_are_larger(law, around):
+    """plan took six times as long: it inverted every bound, where one value tells that it is above another."""
+    for counts in ((2000,), (1500, 500)):
+        budgets = Budgets((1.0, 2.0)[: len(counts)], counts)
+        setting = ask(budgets, law, rounds=6, **around)
+        whole = max(
+            float(weigh_levels(setting, 1e-6, np.array([level]), certified_uppers(setting)).smallest[0])
+            for level in levels_to_check(setting)
+        )
+        found = Target.of(1.0, 1e-6).certified(setting)
+        assert whole * (1.0 - 1e-9) <= found <= whole * (1.0 + 1e-9), (counts, found, whole)
+
+
+def test_a_bound_that_is_surely_above_is_not_searched():
+    setting = ask(Budgets([1.0], [2000]), HadamardResponse(10), rounds=6, dummies=Uniform(50))
+    found = weigh_levels(setting, 1e-6, np.array([0]), certified_uppers(setting), smallest=True)
+    left = [one.key for one in found.evidence if one.epsilon is not None and math.isinf(one.epsilon.upper)]
+    assert {"blanket", "clones", "floor"} <= set(left)
+    assert _surely_above(bounds["floor"], setting, 1e-6, 0, 0.001)
+    assert not _surely_above(bounds["floor"], setting, 1e-6, 0, 50.0)
+    assert not _surely_above(bounds["floor"], setting, 1e-6, 0, math.inf)

@@ -121,7 +121,11 @@ def test_a_survey_of_groups_from_draft_to_comparison(survey, run, tmp_path):
     assert "All together: 103 of 108 codes used (95 %)." in status
     assert len(json.loads(ok(run, "task", "status", "lunch", "--json"))["tasks"]) == 3
     assert len(json.loads(ok(run, "task", "status", "lunch/03-hall.task", "--json"))["tasks"]) == 1
-    closed = run("task", "close", "lunch")
+    assert run("task", "destroy", "lunch").error == (
+        "the answers of 3 groups will be lost for good, unopened, with the keys and the batch; there is no terminal to "
+        "ask at, so nothing was done: to destroy without being asked, say --yes"
+    )
+    closed = run("task", "close", "lunch", "--yes")
     assert closed.status == 2
     assert "2 groups closed; not Hall: 3 people have answered" in closed.err
     shutil.copytree(tmp_path / "outbox", tmp_path / "handed")

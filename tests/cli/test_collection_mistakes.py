@@ -162,8 +162,8 @@ def _full(*_: object, **__: object) -> None:
 STORE_COMMANDS = [
     ("task", "status"),
     ("task", "clock-ok"),
-    ("task", "close"),
-    ("task", "destroy", TASK.id),
+    ("task", "close", "--yes"),
+    ("task", "destroy", TASK.id, "--yes"),
     ("task", "codes", "lunch.task", "2", "--links", "codes.csv"),
 ]
 

@@ -32,7 +32,7 @@ STORY = (
     "shuffledp answer LINK --show",
     "shuffledp answer LINK --level careful --answer soup",
     "shuffledp task status",
-    "shuffledp task close",
+    "shuffledp task close --yes",
     "shuffledp open lunch.batch --key lunch.key --report lunch.html",
     "shuffledp task publish lunch.release",
     "shuffledp task verify lunch.task lunch.release --batch lunch.batch",

@@ -81,7 +81,7 @@ def test_status_says_who_has_answered_and_what_it_is_worth(run, shuffler):
 
 
 def test_closing_hands_over_the_batch_and_empties_the_store(run, shuffler, tmp_path):
-    done = run("task", "close")
+    done = run("task", "close", "--yes")
     assert done.status == 0, done.err
     path = tmp_path / "outbox" / f"{TASK.file_name}.batch"
     assert done.out.splitlines() == [
@@ -93,24 +93,24 @@ def test_closing_hands_over_the_batch_and_empties_the_store(run, shuffler, tmp_p
     assert Batch.parse(path.read_bytes()).manifest.n == 7
     assert list(shuffler.reports(TASK.digest)) == []
     assert (
-        run("task", "close").error
+        run("task", "close", "--yes").error
         == f"name a task: 0 are open or closing or restored; closed before, with the batch in {path}"
     )
-    assert run("task", "close", TASK.id).out == done.out, "named, it says again where the batch is"
+    assert run("task", "close", TASK.id, "--yes").out == done.out, "named, it says again where the batch is"
 
 
 def test_a_store_put_back_from_a_copy_is_not_closed_again(run, shuffler, tmp_path):
     assert shuffler.checkpoint()
     shutil.copy(tmp_path / "shuffledp.db", tmp_path / "copy.db")
-    assert run("task", "close").status == 0
+    assert run("task", "close", "--yes").status == 0
     shuffler.close()
     shutil.copy(tmp_path / "copy.db", tmp_path / "shuffledp.db")
     for words in ((), (TASK.id,)):
-        done = run("task", "close", *words)
+        done = run("task", "close", *words, "--yes")
         assert "put back from a copy" in done.error
         assert "the batch holds 7 people, the store 7, of whom it lacks 0" in done.error
     assert "Lunch [red] (restored)" in run("task", "status").out
-    assert run("task", "destroy", TASK.id).status == 0
+    assert run("task", "destroy", TASK.id, "--yes").status == 0
 
 
 def test_after_a_kill_past_the_commit_the_batch_that_lies_there_is_named(run, shuffler, tmp_path, monkeypatch):
@@ -120,35 +120,37 @@ def test_after_a_kill_past_the_commit_the_batch_that_lies_there_is_named(run, sh
         raise KeyboardInterrupt
 
     monkeypatch.setattr("shuffledp.collection.store.Store.checkpoint", killed)
-    assert run("task", "close").status == 130
+    assert run("task", "close", "--yes").status == 130
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "outbox" / f"{TASK.file_name}.batch"
-    assert str(path) in run("task", "close").error
-    assert run("task", "close", "lunch.task").out.splitlines()[0] == str(path), "named, the task is deleted to the end"
+    assert str(path) in run("task", "close", "--yes").error
+    assert run("task", "close", "lunch.task", "--yes").out.splitlines()[0] == str(path), (
+        "named, the task is deleted to the end"
+    )
     path.unlink()
-    assert run("task", "close").error == "name a task: 0 are open or closing or restored"
+    assert run("task", "close", "--yes").error == "name a task: 0 are open or closing or restored"
 
 
 def test_after_a_kill_past_the_commit_destroying_again_removes_the_files(run, shuffler, tmp_path, monkeypatch):
     path = tmp_path / "outbox" / f"{TASK.file_name}.batch"
-    assert run("task", "close").status == 0
+    assert run("task", "close", "--yes").status == 0
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("shuffledp.collection.closing._remove_files", killed)
-    assert run("task", "destroy", "lunch.task").status == 130
+    assert run("task", "destroy", "lunch.task", "--yes").status == 130
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     assert path.exists()
-    assert "there is nothing left to delete" in run("task", "destroy", "lunch.task").error
+    assert "there is nothing left to delete" in run("task", "destroy", "lunch.task", "--yes").error
     assert not path.exists(), "and what it says is true"
 
 
 def test_too_few_are_not_handed_over(run, tmp_path):
     store = store_at(tmp_path, TASK, now=int(time.time()))
-    assert "fewer than 6 the answer would mislead" in run("task", "close", "--store", "store.db").error
+    assert "fewer than 6 the answer would mislead" in run("task", "close", "--store", "store.db", "--yes").error
     store.close()
 
 
@@ -157,10 +159,10 @@ def test_destroying_asks_for_the_task(run, shuffler):
     assert run("task", "destroy", "--no-such").error.endswith("; see shuffledp task destroy --help")
     for words in (("no-such",), ("--no-such", "destroy")):
         assert run("task", *words).error.endswith("; see shuffledp task --help")
-    assert "has no task" in run("task", "destroy", "A" * 43).error
-    assert "43 letters" in run("task", "destroy", "lunch").error
-    assert run("task", "destroy", "lunch.task").out == "destroyed: “Lunch [red]”\n"
-    assert "there is nothing left to delete" in run("task", "destroy", TASK.id).error
+    assert "has no task" in run("task", "destroy", "A" * 43, "--yes").error
+    assert "43 letters" in run("task", "destroy", "lunch", "--yes").error
+    assert run("task", "destroy", "lunch.task", "--yes").out == "destroyed: “Lunch [red]”\n"
+    assert "there is nothing left to delete" in run("task", "destroy", TASK.id, "--yes").error
     status = run("task", "status").out
     assert "Lunch [red] (destroyed)" in status
     assert "closes" not in status
@@ -168,7 +170,7 @@ def test_destroying_asks_for_the_task(run, shuffler):
 
 
 def test_codes_are_for_an_open_task(run, shuffler):
-    assert run("task", "close").status == 0
+    assert run("task", "close", "--yes").status == 0
     with pytest.raises(ShuffleDPError, match=r"^codes are for an open task; 'Lunch \[red\]'.* is handed over$"):
         shuffler.add_codes(TASK.digest, [bytes(32)])
 
@@ -185,7 +187,7 @@ def test_the_clock_is_confirmed(run, shuffler):
 def test_only_a_signed_release_of_the_task_is_published(run, shuffler, tmp_path):
     (tmp_path / "lunch.release").write_bytes(b"SHFR of somebody else")
     assert "name a task: 0 are handed over" in run("task", "publish", "lunch.release").error
-    assert run("task", "close").status == 0
+    assert run("task", "close", "--yes").status == 0
     assert run("task", "publish", "lunch.release").status == 2
     assert "cannot be read" in run("task", "publish", "missing.release").error
     assert shuffler.release(TASK.digest) is None
@@ -196,7 +198,7 @@ def test_a_reader_in_the_way_of_deletion_is_told(run, shuffler, tmp_path, monkey
     reader = sqlite3.connect(tmp_path / "shuffledp.db", isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM report").fetchall()
-    done = run("task", "close")
+    done = run("task", "close", "--yes")
     assert done.status == 2
     assert "the batch is written" in done.err
     assert "deleted reports are still in its file" in done.err
@@ -209,7 +211,7 @@ def test_a_full_store_is_one_line(run, shuffler, monkeypatch):
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr("shuffledp.collection.closing.close_task", full)
-    assert "database or disk is full" in run("task", "close").error
+    assert "database or disk is full" in run("task", "close", "--yes").error
 
 
 def test_a_full_outbox_is_one_line_and_nothing_is_lost(run, shuffler, tmp_path, monkeypatch):
@@ -217,11 +219,11 @@ def test_a_full_outbox_is_one_line_and_nothing_is_lost(run, shuffler, tmp_path, 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    assert "No space left on device" in run("task", "close").error
+    assert "No space left on device" in run("task", "close", "--yes").error
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     assert len(list(shuffler.reports(TASK.digest))) == 7
-    assert run("task", "close").status == 0
+    assert run("task", "close", "--yes").status == 0
 
 
 def test_a_closing_beside_a_running_service(shuffler, tmp_path, run):
@@ -231,7 +233,7 @@ def test_a_closing_beside_a_running_service(shuffler, tmp_path, run):
         )
         with urllib.request.urlopen(request) as answer:
             assert answer.read() == b"\0"
-        assert run("task", "close").status == 0
+        assert run("task", "close", "--yes").status == 0
         with pytest.raises(urllib.error.HTTPError, match="410"):
             urllib.request.urlopen(request)
 
@@ -246,25 +248,40 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(
+LOSSES = pytest.mark.parametrize(
     ("verb", "loss"),
     [
-        ("close", "“Lunch [red]”: 7 answers will be handed over, and nobody can answer any more."),
-        ("destroy", "“Lunch [red]”: 7 answers will be lost for good, unopened, with the keys and the batch."),
+        ("close", "“Lunch [red]”: 7 answers will be handed over, and nobody can answer any more"),
+        ("destroy", "“Lunch [red]”: 7 answers will be lost for good, unopened, with the keys and the batch"),
     ],
 )
+
+
+@LOSSES
 def test_on_a_terminal_the_title_is_asked_for(run, shuffler, monkeypatch, verb, loss):
     monkeypatch.setattr("sys.stdin", Terminal("yes\n"))
     refused = run("task", verb, TASK.id)
     assert (refused.status, refused.out) == (2, "")
     assert refused.err == (
-        f"{loss}\nType the title to {verb} it: error: that is not the title, so nothing was done; to {verb} it without "
-        "being asked, say --yes\n"
+        f"{loss}.\nType the title to {verb} it: error: that is not the title, so nothing was done; to {verb} it "
+        "without being asked, say --yes\n"
     )
     assert [row.state for row in shuffler.tasks()] == ["open"]
     monkeypatch.setattr("sys.stdin", Terminal("Lunch [red]\n"))
     assert run("task", verb, TASK.id).status == 0
     assert [row.state for row in shuffler.tasks()] != ["open"]
+
+
+@LOSSES
+def test_without_a_terminal_and_without_yes_nothing_is_done(run, shuffler, monkeypatch, verb, loss):
+    for stdin in (io.StringIO("Lunch [red]\n"), None):
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert run("task", verb, TASK.id).error == (
+            f"{loss}; there is no terminal to ask at, so nothing was done: to {verb} without being asked, say --yes"
+        )
+        assert [row.state for row in shuffler.tasks()] == ["open"]
+    assert run("task", "close", "--yes").status == 0
+    assert run("task", "close", TASK.id).status == 0, "what is handed over loses nothing by saying again where"
 
 
 @pytest.mark.parametrize("verb", ["close", "destroy"])

@@ -7,6 +7,7 @@ import re
 import polars as pl
 import pytest
 
+from shuffledp.cli.app import options_of
 from shuffledp.cli.front import in_options
 from shuffledp.report.wording import odds_factor
 
@@ -266,3 +267,52 @@ def test_help_lists_every_randomizer(run, monkeypatch):
     shown = run("amplify", "--help").out
     assert all(name in shown for name in ("piecewise", "hybrid", "tree:BINS", "directions", "sketch", "coordinates"))
     assert "NAME|FILE" not in run("audit", "--help").out
+
+
+PLANNED = ("plan", "--question", "frequency", "--k", "4", "--target-epsilon", "1", "--delta", "1e-6")
+ASKED = ("--epsilon0", "1", "--delta", "1e-6")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("release", "people.csv", "--ask", "frequency vote yes,maybe", *ASKED),
+            "that such a record counts as with `other` in a file of --questions, or",
+        ),
+        (
+            ("release", "people.csv", "--ask", "mean x 0 0.001", *ASKED),
+            "; say `clip` in a file of --questions, or widen the range without looking at the values",
+        ),
+        (
+            ("frequency", "people.csv", "--value", "vote", "--categories", "yes,maybe", *ASKED),
+            "counts as with --other, or",
+        ),
+        (
+            (*PLANNED, "--level", "1:100", "--colluding", "200"),
+            "no way of asking is certified at epsilon = 1: --colluding must be a whole number from 0 to 99; got 200",
+        ),
+        (
+            (*PLANNED, "--level", "1:100", "--missing", "2"),
+            "certified at epsilon = 1: --missing must be a fraction of the users, in [0, 1); got 2.0",
+        ),
+        ((*PLANNED, "--level", "1,2:100"), "--level '1,2:100': delta0 must be a probability in [0, 1); got 2.0"),
+        ((*PLANNED, "--level", "1:100", "--level", "-1:5"), "--level '-1:5': epsilon0 must be a finite number of nats"),
+        (
+            (*PLANNED, "--level", "1:100", "--level", "2,0.001:100"),
+            "got 0 to 0.001; give all the same, or plan those of each delta0 by themselves",
+        ),
+        (
+            ("variance", "people.csv", "--value", "x", "--low", "0", "--high", "9", *ASKED, "--by", "vote"),
+            "write --groups A,B,C or name a text file with one per line",
+        ),
+        (
+            ("mean", "people.csv", "--value", "x", "--low", "0", "--high", "9", *ASKED, "--by", "vote"),
+            "(--margins names",
+        ),
+    ],
+)
+def test_a_refusal_names_what_its_own_command_can_say(run, people, words, message):
+    error = run(*words).error
+    assert message in error
+    assert ("--margins" in error) == ("--margins" in options_of(words) and "--by" in words)

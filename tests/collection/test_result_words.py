@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from shuffledp.collection.analyzer import open_batch
-from shuffledp.collection.release_page import release_page
+from shuffledp.collection.kinds import More
+from shuffledp.collection.kinds_view import more_lines
+from shuffledp.collection.release_page import _lines, _words, release_page
 from shuffledp.numerics.randomness import simulation_random
 from tests.collection.batches import analyzer_key, batch_of, people, reports_of_people
 from tests.collection.page.samples import TITLE, task
+from tests.collection.tasks import document, number, parse, scale, second
 
 
 @pytest.fixture(scope="module")
@@ -40,3 +44,40 @@ def test_what_holds_for_every_answer_is_said_once(opened):
     assert page.count("If 5 % of the reports were junk") == 1
     notes = re.findall(r"<p[^>]*>([^<{]{40,})</p>", page)
     assert len(notes) == len(set(notes))
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "error", "low", "high", "told"),
+    [
+        # 18 to 70 was printed as 20 to 70, and 0 to 99 as 0 to 0, beside a value outside the interval
+        (number(18, 70), 1e5, 2400.0, -5e5, 5e5, {"en": "70 18 70", "de": "70 18 70", "fr": "70 18 70"}),
+        (number(0, 99), 40.2, 3.1e5, -5e5, 5e5, {"en": "40 0 99", "de": "40 0 99", "fr": "40 0 99"}),
+        (
+            number(0, 9000, 10),
+            1234.5678,
+            0.25,
+            1234.07,
+            1235.05,
+            {
+                "en": "1,234.57 1,234.07 1,235.05",
+                "de": "1 234,57 1 234,07 1 235,05",
+                "fr": "1 234,57 1 234,07 1 235,05",
+            },
+        ),
+    ],
+)
+def test_the_interval_of_a_number_keeps_the_ends_of_its_range(question, value, error, low, high, told):
+    found = SimpleNamespace(
+        estimate=value, standard_error=error, confidence_interval=lambda level, *, simultaneous: (low, high)
+    )
+    asked = parse(document(question)).questions[0]
+    for language, numbers in told.items():
+        (line,) = _lines(asked, found, More(), _words(language), language)
+        shown = re.sub(r"(?<=\d)\u202f(?=\d)", " ", line)
+        assert " ".join(re.findall(r"\d[\d.,]*(?: \d{3})*(?:,\d+)?(?<![.,])", shown)) == numbers, line
+
+
+def test_the_mean_of_a_scale_keeps_the_ends_of_its_range():
+    asked = parse(second(scale((18, 40, 70)))).questions[0]
+    mean = SimpleNamespace(value=52.0, standard_error=2400.0, confidence_interval=lambda level: (18.0, 70.0))
+    assert "Mean: 52 (95% interval 18 to 70)" in more_lines(asked, More(mean=mean))

@@ -96,7 +96,7 @@ class Target:
         """Return the certified central epsilon (nats) of the setting's worst level at the target's delta."""
         worst = 0.0
         for level in levels_to_check(setting):
-            found = weigh_levels(setting, self.delta, np.array([level]), certified_uppers(setting))
+            found = weigh_levels(setting, self.delta, np.array([level]), certified_uppers(setting), smallest=True)
             worst = max(worst, float(found.smallest[0]))
         return few_digits_up(worst)
 

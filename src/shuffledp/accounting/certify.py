@@ -36,7 +36,7 @@ from shuffledp.accounting.theorems.reports_exact import ReportsWitness
 from shuffledp.accounting.theorems.sum import SumBound, SumWitness
 from shuffledp.accounting.theorems.window.bound import WindowWitness
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InconsistentBounds, OutOfRegime, check_delta, whole_number
+from shuffledp.errors import InconsistentBounds, NotConverged, OutOfRegime, check_delta, whole_number
 from shuffledp.numerics.floats import TINY, Enclosure, FloatArray, Interval, few_digits_up
 from shuffledp.progress import Progress
 from shuffledp.randomizers.base import MadeFromMemo
@@ -83,6 +83,8 @@ def weigh_levels(
     listed: NDArray[np.int64],
     chosen: Sequence[AmplificationBound],
     progress: Progress | None = None,
+    *,
+    smallest: bool = False,
 ) -> Weighed:
     """Enclose the central epsilon of each listed level by several bounds together.
 
@@ -98,6 +100,9 @@ def weigh_levels(
         The bounds; those that may not enter the certified interval are reported as evidence only.
     progress : callable, optional
         Called with the share of the bounds that were asked, from 0 to 1.
+    smallest : bool
+        Whether only `Weighed.smallest` is wanted, of one level: over rounds, a bound whose delta at what is known
+        already is too large is not searched, and answers inf.
 
     Returns
     -------
@@ -108,9 +113,13 @@ def weigh_levels(
     floor: Enclosure | None = None
     evidence: list[Evidence] = []
     rivals = setting.rounds > 1  # in one round an answer costs less than to tell whether it is needed
-    order = sorted(chosen, key=lambda bound: _FIRST_OVER_ROUNDS.get(bound.key, 0)) if rivals else chosen
+    last = {FloorBound.key: len(_FIRST_OVER_ROUNDS) + 1} if smallest else {}  # usually far above the others
+    places = _FIRST_OVER_ROUNDS | last
+    order = sorted(chosen, key=lambda bound: places.get(bound.key, 0)) if rivals else chosen
 
     def ask(bound: AmplificationBound) -> Enclosure:
+        if smallest and rivals and _surely_above(bound, setting, delta, int(listed[0]), float(upper[0])):
+            return Enclosure(np.zeros(1), np.full(1, math.inf))
         ceilings = upper.copy() if rivals and bound.kind is Kind.CERTIFIED_UPPER else None
         return bound.level_epsilons(setting, delta, listed, ceilings)
 
@@ -134,6 +143,27 @@ def weigh_levels(
             lower = np.maximum(lower, found.lower)
     place = {bound.key: at for at, bound in enumerate(chosen)}
     return Weighed(lower, upper, floor, tuple(sorted(evidence, key=lambda one: place[one.key])))
+
+
+_CLEARLY = 1.0001
+"""Factor on a known epsilon at which another bound is asked for its delta, above what either search leaves open."""
+
+
+def _surely_above(bound: AmplificationBound, setting: Setting, delta: float, level: int, known: float) -> bool:
+    """Return whether an upper bound's epsilon is above one that is known (nats), told by one value of its delta.
+
+    One report in one round, which costs little, is asked first: all of them together reveal no less. Noise added to
+    records, delta0 above 0, linked rounds and many levels are left to the search.
+    """
+    pure = setting.adds_noise is None and setting.budgets.is_pure and not setting.linked
+    if not pure or setting.budgets.levels > MANY_LEVELS or math.isinf(known):
+        return False
+    own, at = float(setting.budgets.epsilons[level]), known * _CLEARLY
+    once = replace(setting, rounds=1, group_size=1)
+    try:
+        return any(bound.profile(asked, own).delta(at).upper > delta for asked in (once, setting))
+    except (OutOfRegime, NotConverged):  # the search tells why it refuses, if it does
+        return False
 
 
 RENAMED = {"levels": "clones", "rr-exact": "count-exact"}

@@ -86,7 +86,7 @@ def read_people(typed: Typed, margins: Margins | None = None) -> People:
 
         besides["groups"] = margins.crossed(columns_of(typed["by"]))
     elif typed.get("by") is not None or typed.get("groups") is not None:
-        besides["groups"] = parse_groups(typed["by"], typed["groups"])[1]
+        besides["groups"] = parse_groups(typed["by"], typed["groups"], weights="margins" in typed)[1]
     return read(
         People, typed, data=typed["table"], budgets=parse_budgets(typed), table_options=table_options(typed), **besides
     )
@@ -359,8 +359,8 @@ def check_weights(typed: Typed) -> None:
         )
 
 
-def parse_groups(by: str | None, text: str | None) -> tuple[str, tuple[str, ...]]:
-    """Return column and names of --by and --groups.
+def parse_groups(by: str | None, text: str | None, *, weights: bool = False) -> tuple[str, tuple[str, ...]]:
+    """Return column and names of --by and --groups; `weights` says whether the command has --margins.
 
     Names are comma-separated (quotes as in CSV), or stand in a file with one per line.
     """
@@ -369,7 +369,7 @@ def parse_groups(by: str | None, text: str | None) -> tuple[str, tuple[str, ...]
     if text is None:
         raise InvalidInput(
             "--by needs the names of all groups, known beforehand: write --groups A,B,C or name a text file with one "
-            "per line (--margins names them too)"
+            f"per line{' (--margins names them too)' if weights else ''}"
         )
     return by, read_groups(text)
 

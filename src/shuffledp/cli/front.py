@@ -351,12 +351,17 @@ def signed(function: Callable[..., None], options: Mapping[str, tuple[Any, Any]]
 
 _NAMED = re.compile(r"`(\w+)(?: = '?([\w.,-]+)'?)?`")
 
+_FIRST = re.compile(r"(?:^|(?<=: ))(\w+)(?= must )")
+
+_OF_FILES = ("other", "clip", "missing_as")
+"""Parameters of a question that `release` reads from a file of --questions alone."""
+
 _TARGET = "epsilon"
 """Name, in the searches of `calibrate`, of the parameter for --target-epsilon."""
 
 
 def in_options(message: str, arguments: Sequence[str], options: Collection[str]) -> str:
-    """Return a message with parameter names replaced by options, between backticks or as the first word.
+    """Return a message with parameter names replaced by options, between backticks or as the first word of a clause.
 
     Parameters
     ----------
@@ -366,6 +371,7 @@ def in_options(message: str, arguments: Sequence[str], options: Collection[str])
         The command line: a name with which a message begins is an option only if that was typed.
     options : collection of str
         All options of the command. A word between backticks that names none of them, such as a column's, stays.
+        For `release` a parameter of one question is a key of the file of --questions.
 
     Examples
     --------
@@ -375,18 +381,24 @@ def in_options(message: str, arguments: Sequence[str], options: Collection[str])
     'say --seen reports'
     >>> in_options("choose a smaller `delta`, or say `missing_as = 'no'`", ["mean"], ["--delta"])
     "choose a smaller --delta, or say `missing_as = 'no'`"
+    >>> in_options("name it with `other`", ["release"], ["--questions"])
+    'name it with `other` in a file of --questions'
     """
     typed = {word.partition("=")[0] for word in arguments}
-    name, must, rest = message.partition(" must ")
-    option = _as_option("target_epsilon" if name == _TARGET else name)
-    if option in typed:
-        message = f"{option}{must}{rest}"
+
+    def first(found: re.Match[str]) -> str:
+        option = _as_option("target_epsilon" if found[1] == _TARGET else found[1])
+        return option if option in typed else found[0]
 
     def as_typed(found: re.Match[str]) -> str:
         option = _as_option(found[1])
-        return f"{option} {found[2] or ''}".rstrip() if option in options else found[0]
+        if option in options:
+            return f"{option} {found[2] or ''}".rstrip()
+        return (
+            f"{found[0]} in a file of --questions" if found[1] in _OF_FILES and "--questions" in options else found[0]
+        )
 
-    return _NAMED.sub(as_typed, message)
+    return _NAMED.sub(as_typed, _FIRST.sub(first, message))
 
 
 def _as_option(name: str) -> str:

@@ -366,20 +366,20 @@ def parse_seen(seen: str | None, levels: int, known: tuple[Seen, ...] = SEEN) ->
 
 
 def _from_levels(texts: tuple[str, ...]) -> Budgets:
-    epsilons: list[float] = []
-    deltas: list[float] = []
-    counts: list[int] = []
+    levels: list[tuple[float, int, float]] = []
     for text in texts:
         budget, colon, users = text.rpartition(":")
         epsilon, comma, delta = budget.partition(",")
         try:
-            epsilons.append(float(epsilon))
-            deltas.append(float(delta) if comma else 0.0)
-            counts.append(_count(users))
+            level = (float(epsilon), _count(users), float(delta) if comma else 0.0)
+            Budgets(*([part] for part in level))
+        except InvalidInput as error:
+            raise InvalidInput(f"--level {shown(text)}: {error}") from None
         except ValueError:
             what = "is not E:COUNT or E,DELTA0:COUNT" if colon else "lacks its number of users"
             raise InvalidInput(f"--level {shown(text)} {what}; write it like 0.5:900 or 0.5,1e-9:900") from None
-    return Budgets(epsilons, counts, deltas)
+        levels.append(level)
+    return Budgets(*zip(*levels, strict=True))
 
 
 def _count(text: str) -> int:

@@ -13,7 +13,7 @@ from shuffledp.collection.weights import WeightedTable
 from shuffledp.questions.estimate import Estimate
 from shuffledp.questions.question import CONFIDENCE, Entry
 from shuffledp.report.answer import interval_words
-from shuffledp.report.wording import count, counted, points, share, with_error
+from shuffledp.report.wording import count, counted, numbers_with_error, points, share
 
 COVERS = "the people who answered"
 """Words for the population of intervals without weighting."""
@@ -80,7 +80,7 @@ def more_lines(question: Question, more: More) -> list[str]:
     if more.mean is not None:
         error = float(more.mean.standard_error)
         low, high = (float(end) for end in more.mean.confidence_interval(CONFIDENCE))
-        value, *ends = (with_error(x, error) for x in (float(more.mean.value), low, high))
+        value, *ends = numbers_with_error((float(more.mean.value), low, high), low, high, error)
         among = " of those who answered" if question.optional else ""
         lines.append(f"Mean{among}: {value} ({CONFIDENCE:.0%} interval {ends[0]} to {ends[1]})")
     apart = [

@@ -225,7 +225,7 @@ def _print(opened: Opened, truths: dict[int, list[float]]) -> None:
 
     from shuffledp.questions.question import CONFIDENCE
     from shuffledp.report.answer import interval_words, view_of
-    from shuffledp.report.wording import counted, share, with_error
+    from shuffledp.report.wording import counted, numbers_with_error, share
 
     shown = console()
     for place, (question, release) in enumerate(zip(opened.batch.task.draft.questions, opened.releases, strict=True)):
@@ -235,8 +235,9 @@ def _print(opened: Opened, truths: dict[int, list[float]]) -> None:
         if release.categories is None:
             error = float(release.standard_error)
             low, high = (float(end) for end in release.confidence_interval(CONFIDENCE))
-            value, *ends = (with_error(each, error) for each in (float(release.estimate), low, high))
-            table.add_row("mean", with_error(truths[place][0], error), value, f"{ends[0]} to {ends[1]}")
+            numbers = (truths[place][0], float(release.estimate), low, high)
+            true, found, *ends = numbers_with_error(numbers, low, high, error)
+            table.add_row("mean", true, found, f"{ends[0]} to {ends[1]}")
         else:
             for row, true in zip(
                 view_of(release, simultaneous=question.together).entries(), truths[place], strict=True

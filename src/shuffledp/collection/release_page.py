@@ -42,7 +42,7 @@ from shuffledp.report.answer import Answer
 from shuffledp.report.checklist import OPEN, OTHERS, Point, points
 from shuffledp.report.page import estimate_parts, page_template
 from shuffledp.report.to_json import dumps, release_to_json
-from shuffledp.report.wording import with_error
+from shuffledp.report.wording import numbers_with_error
 
 
 def release_document(opened: Opened) -> bytes:
@@ -146,9 +146,9 @@ def _lines(question: Question, release: Release, more: More, words: dict[str, st
     together = question.together
     low, high = release.confidence_interval(CONFIDENCE, simultaneous=together)
     if question.kind == "number":
-        ends = np.clip([float(release.estimate), float(low), float(high)], question.low, question.high)
-        shown = [with_error(float(value), float(release.standard_error)) for value in ends]
-        value, least, most = (text if language == "en" else text.replace(".", ",") for text in shown)
+        numbers = np.clip([float(release.estimate), float(low), float(high)], question.low, question.high).tolist()
+        shown = numbers_with_error(numbers, numbers[1], numbers[2], float(release.standard_error))
+        value, least, most = (_in_language(text, language) for text in shown)
         return [words["resultNumber"].format(value=value, low=least, high=most)]
     shares = np.clip(np.column_stack((release.estimate, low, high)), 0.0, 1.0)
     texts = [in_language(choice, language) for choice in question.choices]
@@ -181,8 +181,7 @@ def _compared(question: Question, more: More, words: dict[str, str], language: s
     """Say which answers differ, and which rows of a table, all comparisons together, as the survey page does."""
 
     def points(value: float) -> str:
-        found = f"{100 * value:.1f}"
-        return found if language == "en" else found.replace(".", ",")
+        return _in_language(f"{100 * value:.1f}", language)
 
     def told(key: str, count: int, pairs: list[str]) -> list[str]:
         return [words[key].format(count=count, pairs="; ".join(pairs) or words["resultNone"])] if count else []
@@ -228,7 +227,12 @@ def _weighted(question: Question, weighted: WeightedTable | None, words: dict[st
 
 
 def _grouped(count: int, language: str) -> str:
-    return f"{count:,}".replace(",", "," if language == "en" else "\N{NARROW NO-BREAK SPACE}")
+    return _in_language(f"{count:,}", language)
+
+
+def _in_language(number: str, language: str) -> str:
+    """Return a number that is written as in English with the marks of another language."""
+    return number if language == "en" else number.translate({ord(","): "\N{NARROW NO-BREAK SPACE}", ord("."): ","})
 
 
 def _share(words: dict[str, str], numbers: list[float]) -> str:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -30,11 +30,17 @@ Task = Annotated[
         metavar="TASK", help="A task's name, its .task file, or a folder of groups; not needed while there is only one."
     ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; a script is never asked.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask: needed where there is no terminal, as in a script.")]
 STORE = Path("shuffledp.db")
 DELETION_SECONDS = 60.0
 """Number of seconds that a command waits until no deleted data are left in the store."""
 WATCH_SECONDS = 5.0
+LOSS = {
+    "close": "will be handed over, and nobody can answer any more",
+    "destroy": "will be lost for good, unopened, with the keys and the batch",
+}
+"""What happens to the answers of a task that is closed or destroyed by hand."""
+_UNASKED = "there is no terminal to ask at, so nothing was done: to {verb} without being asked, say --yes"
 LONGEST_NAME = 256
 """Largest length of the path of a file that names a task."""
 
@@ -106,7 +112,7 @@ def status(
 def close(task: Task = None, store: StorePath = STORE, yes: Yes = False) -> None:
     """Close a task, hand the batch over, and delete what the store held of it.
 
-    On a terminal it first says what will be lost, and asks for the task's title.
+    It first says what will be lost, and asks for the task's title; without a terminal it wants --yes instead.
 
     Example:
 
@@ -118,13 +124,13 @@ def close(task: Task = None, store: StorePath = STORE, yes: Yes = False) -> None
     from shuffledp.collection.task import PostedTask
 
     if is_folder(task):
-        _each_group(Path(str(task)), lambda name: close(name, store, yes), "closed")
+        _each_group(Path(str(task)), lambda name: close(name, store, yes), "closed", ask=not yes and "close")
         return
     with opened(store) as shuffler:
         row = chosen(shuffler, task, "open", "closing", "restored", more=_handed_over)
         posted = PostedTask.parse(row.posted)
         if row.state == "open" and not yes:
-            _ask_title(shuffler, posted, "close", "will be handed over, and nobody can answer any more")
+            _ask_title(shuffler, posted, "close")
         path = close_task(shuffler, row.digest)
         print(path)
         opens = f"{quoted(posted.draft.operated_by.analyzer)} opens it with: shuffledp open {path.name} --key NAME.key"
@@ -221,34 +227,39 @@ def destroy(
 ) -> None:
     """Destroy all that was collected for a task, unopened, with its keys; this cannot be undone.
 
-    On a terminal it first says what will be lost, and asks for the task's title.
+    It first says what will be lost, and asks for the task's title; without a terminal it wants --yes instead.
 
     Example:
 
     shuffledp task destroy lunch.task
     """
-    from shuffledp.collection.closing import destroy_task
+    from shuffledp.collection.closing import GONE, destroy_task
     from shuffledp.collection.groups import is_folder
     from shuffledp.collection.task import PostedTask
 
     if is_folder(task):
-        _each_group(Path(task), lambda name: destroy(name, store, yes), "destroyed")
+        _each_group(Path(task), lambda name: destroy(name, store, yes), "destroyed", ask=not yes and "destroy")
         return
     with opened(store) as shuffler:
         row = chosen(shuffler, task)
         posted = PostedTask.parse(row.posted)
-        if not yes:
-            _ask_title(shuffler, posted, "destroy", "will be lost for good, unopened, with the keys and the batch")
+        if row.state not in GONE and not yes:
+            _ask_title(shuffler, posted, "destroy")
         destroy_task(shuffler, row.digest)
         wait_for_deletion(shuffler, "the task is destroyed")
         print(f"destroyed: {_title(posted)}")
 
 
-def _each_group(folder: Path, act: Callable[[str], None], done: str) -> None:
-    """Apply a function to every group; refused groups do not stop the others, and are reported at the end."""
+def _each_group(folder: Path, act: Callable[[str], None], done: str, *, ask: str | Literal[False] = False) -> None:
+    """Apply a function to every group; refused groups do not stop the others, and are reported at the end.
+
+    Without a terminal, a verb `ask` that asks for titles is refused once, before anything is done.
+    """
     from shuffledp.collection.groups import Groups
 
     groups = Groups.read(folder)
+    if ask and not _is_asked():
+        raise InvalidInput(f"the answers of {len(groups.groups)} groups {LOSS[ask]}; {_UNASKED.format(verb=ask)}")
     refused: list[str] = []
     for group in groups.groups:
         try:
@@ -309,14 +320,19 @@ def _title(posted: PostedTask) -> str:
     return quoted(posted.title)
 
 
-def _ask_title(store: Store, posted: PostedTask, verb: str, loss: str) -> None:
-    """Ask for the task's title at a terminal, after saying what will be lost; a script is not asked."""
+def _is_asked() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _ask_title(store: Store, posted: PostedTask, verb: str) -> None:
+    """Ask for the task's title at a terminal, after saying what will be lost; without a terminal refuse."""
     from shuffledp.report.wording import counted
 
-    if not sys.stdin.isatty():
-        return
-    held = sum(reports for place, reports in store.tally(posted.digest).items() if place >= 0)
-    print(f"{_title(posted)}: {counted(held, 'answer')} {loss}.", file=sys.stderr)
+    held = store.held(posted.digest)
+    loss = f"{_title(posted)}: {counted(held, 'answer')} {LOSS[verb]}"
+    if not _is_asked():
+        raise InvalidInput(f"{loss}; {_UNASKED.format(verb=verb)}")
+    print(f"{loss}.", file=sys.stderr)
     print(f"Type the title to {verb} it: ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip() != posted.title.strip():
         raise InvalidInput(f"that is not the title, so nothing was done; to {verb} it without being asked, say --yes")

@@ -464,7 +464,7 @@ def common_delta(budgets: Budgets) -> float:
     if not (budgets.deltas == budgets.deltas[0]).all():
         raise InvalidInput(
             f"rounding budgets to levels needs one delta0 for everybody; got {budgets.deltas.min():g} to "
-            f"{budgets.deltas.max():g}"
+            f"{budgets.deltas.max():g}; give all the same, or plan those of each delta0 by themselves"
         )
     return float(budgets.deltas[0])
 

@@ -13,7 +13,7 @@ from shuffledp.collection.task import PostedTask
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.releases.margins import Margins
 from tests.collection.batches import analyzer_key, batch_of, reports_of_people
-from tests.collection.tasks import IDENTITY, SHUFFLER, choice, parse, second, table
+from tests.collection.tasks import IDENTITY, SHUFFLER, choice, document, number, parse, second, table
 
 SHOW = """
 const append = function (...parts) { this.parts.push(...parts); };
@@ -93,3 +93,20 @@ def test_a_result_without_them_is_shown_as_before(node, opened):
     assert "about" in shown
     for start in SAID["en"]:
         assert start not in shown
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "error", "ends", "told"),
+    [
+        (number(18, 70), 1e5, 2400.0, [-5e5, 5e5], "On average 70; between 18 and 70."),
+        # a range within one unit was shown as 1; between 0 and 1
+        (number(0.25, 0.75, 0.25), 0.5, 9.5, [-20.0, 20.0], "On average 0.5; between 0.25 and 0.75."),
+        (number(0, 99), 40.25, 0.5, [39.27, 41.23], "On average 40.25; between 39.27 and 41.23."),
+    ],
+)
+def test_the_interval_of_a_number_keeps_the_ends_of_its_range(node, question, value, error, ends, told):
+    asked = PostedTask.post(parse(document(question)), Opener(SHUFFLER).public, IDENTITY)
+    answer = {"kind": "number", "estimate": value, "standard_error": error, "confidence_interval": ends}
+    release = {"releases": [answer], "collection": {"counts": [400], "floor": [1.0], "crowd": [1.0]}, "signed": True}
+    shown = node(SHOW, {"posted": asked.data.hex(), "id": asked.id, "languages": ["en"], "release": release})["en"]
+    assert told in " ".join(shown.split())

@@ -194,10 +194,13 @@ function weightedTo(reader, question, weighted) {
 const finite = (value, limit) => (typeof value === "number" ? value : limit); // "inf" and "-inf" are written as text
 
 function mean({ say, number }, question, { estimate, standard_error: error, confidence_interval: ends }) {
-  const digits = Math.min(Math.max(1 - Math.floor(Math.log10(finite(error, 1) || 1)), 0), 12); // to its error's second digit
-  const near = (value) => number(Math.min(Math.max(value, question.low), question.high), { maximumFractionDigits: digits });
-  const [low, high] = [finite(ends[0], question.low), finite(ends[1], question.high)];
-  return el("p", { class: "lead" }, say("resultNumber", { value: near(estimate), low: near(low), high: near(high) }));
+  const inside = (value) => Math.min(Math.max(value, question.low), question.high);
+  const [low, high] = [inside(finite(ends[0], question.low)), inside(finite(ends[1], question.high))];
+  // To the second digit of the error, or of half the interval where the range cuts it to less.
+  const finest = Math.min(finite(error, Infinity), (high - low) / 2 || Infinity);
+  const digits = Math.min(Math.max(1 - Math.floor(Math.log10(finest || 1)), 0), 12);
+  const near = (value) => number(value, { maximumFractionDigits: digits });
+  return el("p", { class: "lead" }, say("resultNumber", { value: near(inside(estimate)), low: near(low), high: near(high) }));
 }
 
 function certified({ say, text, number, up }, task, collection, counts) {
