@@ -16,6 +16,7 @@ from mpmath import binomial, exp, log, mp, mpf
 
 from shuffledp.accounting.profiles import composition
 from shuffledp.accounting.profiles.composition import ComposedProfile, FromAbove, _interpolated, compose, composed
+from shuffledp.accounting.profiles.knots import Points, _hull
 from shuffledp.accounting.profiles.profile import (
     GaussianProfile,
     PrivacyProfile,
@@ -497,3 +498,15 @@ def test_mu_is_found_back_from_a_point_of_its_profile(mu: float) -> None:
     epsilon = gaussian_epsilon(1e-7, mu)
     assert gaussian_mu(epsilon, 1e-7) == pytest.approx(mu, rel=1e-5)
     assert gaussian_mu(1e5, 0.5) == math.inf
+
+
+def test_a_hull_keeps_the_vertices_of_a_convex_curve_and_drops_what_is_above_it():
+    """Of one curve with points lifted off it in runs: the vertices that are left are those that were not lifted."""
+    eps = np.linspace(0.0, 2.0, 41)
+    logs = np.log([gaussian_delta(epsilon, 1.0) for epsilon in eps.tolist()])
+    lifted = np.zeros(41, dtype=bool)
+    lifted[[3, 4, 5, 6, 17, 30, 31]] = True
+    points = Points(eps, logs + np.where(lifted, 0.5, 0.0), -math.inf)
+    for side in _hull(points, points):
+        assert side.eps.tolist() == eps[~lifted].tolist()
+        assert side.log.tolist() == logs[~lifted].tolist()

@@ -402,3 +402,14 @@ def test_quick_values_name_the_core_that_certified_ones_name(monkeypatch, family
             chosen = profile._least(cores, epsilon)
         values = {core: profile._view(core).most(epsilon) for core in cores}
         assert values[chosen] <= min(values.values()) * (1.0 + 1e-5)
+
+
+@pytest.mark.parametrize(("family", "delta0"), [(Laplace(0.0, 1.0), 0.0), (Gaussian(0.0, 1.0), 1e-8)])
+def test_a_rough_epsilon_and_a_quick_delta_are_upper_bounds_close_to_the_best(family, delta0):
+    profile = noise_profile(family, [1.0], [1000], [delta0])
+    for delta in (1e-4, 1e-7):
+        rough = profile.rough_epsilon(delta)
+        assert profile.epsilon(delta).upper * (1 - 1e-3) <= rough <= profile.epsilon(delta).upper * 1.03
+        quick = profile.delta_quickly(rough)
+        assert profile.delta(rough).lower <= quick <= delta * 1.01
+    assert profile.rough_epsilon(1e-300) == profile.vanishes_at  # no core reaches so small a delta

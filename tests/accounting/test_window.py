@@ -432,11 +432,12 @@ def test_the_best_tabled_test_and_its_mass_are_those_of_the_exact_law(outside):
             likelier, other = (before * c + f * (1 - c) for c in own)
             events.append((likelier - ratio * other, other))
         value, mass = max(events)
-        found, enclosed = test.best(epsilon)
+        (found,), (low, high) = test.best(np.array([epsilon]))
         assert found == pytest.approx(float(value), rel=1e-9)
         assert found <= float(value) * (1 + 1e-14)
-        assert enclosed.lower <= float(mass) <= enclosed.upper <= enclosed.lower * (1 + 1e-9)
-    assert test.best(5.0) == (0.0, Interval(0.0, 0.0))
+        assert low[0] <= float(mass) <= high[0] <= low[0] * (1 + 1e-9)
+    assert test.best(np.array([0.1, 5.0]))[0].tolist() == [test.best(np.array([0.1]))[0][0], 0.0]
+    assert test.best(np.array([5.0]))[1] == (0.0, 0.0)
 
 
 @pytest.mark.costly

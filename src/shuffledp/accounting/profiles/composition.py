@@ -35,9 +35,10 @@ _HOPEFUL = 0.9
 _FAR, _LIMIT, _PART = 1.5, 0.25, 0.25
 """A ceiling is far above a known bound at `_FAR` times it. For rounds whose mu is at most `_LIMIT`, and for an epsilon
 of at most the share `_PART` of the sum of all budgets, the Gaussian limit gives epsilon to a few percent."""
-_WIDER_LIMIT, _NEAR, _SURELY = 1.0, 0.9, 1.01
+_WIDER_LIMIT, _NEAR, _CLEARLY, _SURELY = 1.0, 0.9, 1.05, 1.01
 """Largest mu of a round for which a few interpolated values are a guess, how large the Gaussian limit must be, as a
-multiple of the ceiling, for them to be looked at, and how far above the ceiling their own guess must be."""
+multiple of the ceiling, for them to be looked at, and how far above the ceiling their own guess must be: of values that
+are found quickly, and of upper ends."""
 _LOOKS, _REACH, _BETWEEN = 8, 4.0, 24
 """Number of those values, how many mu beyond the saddle point they reach, and points interpolated between two."""
 _ROUGHLY = (64.0, 8.0)
@@ -237,8 +238,8 @@ class ComposedProfile(PrivacyProfile):
     def epsilon_below(self, delta: float, ceiling: float) -> Interval:
         """Enclose epsilon(delta), nats; the interval may be wide if epsilon is certainly above the ceiling.
 
-        If a guess is above the ceiling, the rounds are not composed: their epsilons are added up. Otherwise the rounds
-        are first composed from few values, and that interval is returned if it shows that epsilon is above the ceiling.
+        If a guess is above the ceiling, the rounds are not composed: their epsilons are added up. If there is no guess,
+        the rounds are first composed from few values, and that interval is returned if it is above the ceiling.
         Every interval is certified. (For profiles without lower ends, a margin of twice the width that chords
         may cost is allowed in this decision.)
 
@@ -251,9 +252,10 @@ class ComposedProfile(PrivacyProfile):
         """
         if check_delta(delta) in self._inverses or not 0.0 < ceiling < _HOPEFUL * self.vanishes_at:
             return self.epsilon(delta)
-        if self._surely_above(delta, ceiling):
+        expected = self._expected_side(delta, ceiling)
+        if expected > 0:
             return Interval(0.0, self._added_up(delta))
-        for factor in _ROUGHLY:
+        for factor in _ROUGHLY if expected == 0 else ():
             apart = [table for part, _ in self.parts if (table := part.table_apart()) is not None]
             if len(apart) < len(self.parts):
                 break
@@ -266,38 +268,47 @@ class ComposedProfile(PrivacyProfile):
                 break
         return self.epsilon(delta)
 
-    def _surely_above(self, delta: float, ceiling: float) -> bool:
-        """Return whether epsilon is guessed above the ceiling, without any composition of certified values.
+    def _expected_side(self, delta: float, ceiling: float) -> int:
+        """Return 1 if epsilon is guessed above the ceiling, -1 if below or so near that only all values tell, else 0.
 
-        By the Gaussian limit, if it is far above. Else each round's curve is interpolated between a few values where
-        the saddle point of the ceiling weighs it: those say to a fraction of a percent what is composed of them. False
-        where the Gaussian limit is no good guess of where that is.
+        No certified values are composed. By the Gaussian limit, if it is far above or below. Else each round's curve is
+        interpolated between a few values where the saddle point of the ceiling weighs it: those say to a fraction of a
+        percent what is composed of them. 0 where the Gaussian limit is no good guess of where that is.
         """
-        share, mus = delta / sum(count for _, count in self.parts), list[float]()
+        share, mus = self._share(delta), list[float]()
         for part, _ in self.parts:
             guess = part.guess_epsilon(share)
             mus.append(gaussian_mu(part.epsilon(share).upper if guess is None else guess, share))
         squares = math.fsum(count * mu * mu for mu, (_, count) in zip(mus, self.parts, strict=True))
         if not 0.0 < squares < math.inf:
-            return False
+            return 0
         limit = gaussian_epsilon(delta, math.sqrt(squares))
         if max(mus) <= _LIMIT and _FAR * ceiling < limit < _PART * self.vanishes_at:
-            return True
+            return 1
         if max(mus) > _WIDER_LIMIT or limit < _NEAR * ceiling:
-            return False
-        laws: list[LossLaw] = []
-        for (part, _), mu in zip(self.parts, mus, strict=True):
-            law = _interpolated(part, max(ceiling / squares - 0.5, 0.0) * mu * mu + _REACH * mu)
-            if law is None:
-                return False
-            laws.append(law)
-        total = LossSum(tuple(laws), tuple(count for _, count in self.parts))
-        return total.divergence(_SURELY * ceiling).lower > delta
+            return -1 if max(mus) <= _LIMIT else 0
+        for sure, finely in ((_CLEARLY, False), (_SURELY, True)):
+            laws: list[LossLaw] = []
+            for (part, _), mu in zip(self.parts, mus, strict=True):
+                law = _interpolated(part, max(ceiling / squares - 0.5, 0.0) * mu * mu + _REACH * mu, finely=finely)
+                if law is None:
+                    return 0
+                laws.append(law)
+            total = LossSum(tuple(laws), tuple(count for _, count in self.parts))
+            if total.divergence(sure * ceiling).lower > delta:
+                return 1
+            if total.divergence(ceiling / _SURELY).upper < delta:
+                break
+        return -1
+
+    def _share(self, delta: float) -> float:
+        """Return an equal share of delta for each round, rounded down."""
+        return deflated(delta / sum(count for _, count in self.parts), 4)
 
     def _added_up(self, delta: float) -> float:
         """Upper bound on epsilon(delta): that of each round, at an equal share of delta, added over all rounds."""
-        share = deflated(delta / sum(count for _, count in self.parts), 4)
-        return inflated(math.fsum(count * part.epsilon(share).upper for part, count in self.parts), 4)
+        share = self._share(delta)
+        return inflated(math.fsum(count * part.rough_epsilon(share) for part, count in self.parts), 4)
 
     def renyi_directions(self, t: FloatArray) -> tuple[Enclosure, Enclosure]:
         """Enclose the Renyi divergences (nats) of order t + 1 in both directions: the sums over the rounds."""
@@ -313,15 +324,17 @@ class ComposedProfile(PrivacyProfile):
         return ends[0], ends[1]
 
 
-def _interpolated(part: PrivacyProfile, reach: float) -> LossLaw | None:
+def _interpolated(part: PrivacyProfile, reach: float, *, finely: bool = True) -> LossLaw | None:
     """Return about the law of one round's privacy loss, from a few upper ends of delta up to ``reach`` (nats).
+
+    Quicker ones, `PrivacyProfile.delta_quickly`, unless ``finely``.
 
     The logarithm of delta is taken as piecewise cubic, with the slopes of parabolas through three values, and what lies
     beyond is left out. Nothing is certified by it. None if some value is 0, or the round has no room for losses.
     """
     reach = min(reach, 0.98 * part.vanishes_at)
     at = np.linspace(0.0, reach, _LOOKS)
-    values = np.array([part.delta_above(epsilon) for epsilon in at.tolist()])
+    values = np.array([(part.delta_above if finely else part.delta_quickly)(epsilon) for epsilon in at.tolist()])
     if not (reach > 0.0 and bool((values > TINY).all())):
         return None
     logs = np.log(values)

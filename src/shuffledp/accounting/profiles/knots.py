@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, NotConverged, shown
 from shuffledp.numerics.floats import (
@@ -274,47 +275,43 @@ def _given_slopes(eps: FloatArray, lower: FloatArray, masses: Enclosure) -> tupl
 def _hull(forward: Points, backward: Points) -> tuple[Points, Points]:
     """Lower convex hull of f's points, taken over all x > 0 at once; it is split again at x = 1."""
     start = min(forward.log[0], backward.log[0])
-    eps = np.concatenate((-backward.eps[:0:-1], [0.0], forward.eps[1:])).tolist()
-    log = np.concatenate((backward.log[:0:-1], [start], forward.log[1:])).tolist()
-    kept: list[tuple[float, float]] = []
-    for point in zip(eps, log, strict=True):
-        while len(kept) > 1 and _above_chord(kept[-2], kept[-1], point):
-            kept.pop()
-        kept.append(point)
-    split = next(i for i, point in enumerate(kept) if point[0] >= 0.0)
-    if kept[split][0] > 0.0:
-        kept.insert(split, (0.0, _chord_at_one(kept[split - 1], kept[split])))
-    right, left = np.array(kept[split:]), np.array(kept[split::-1])
+    eps = np.concatenate((-backward.eps[:0:-1], [0.0], forward.eps[1:]))
+    log = np.concatenate((backward.log[:0:-1], [start], forward.log[1:]))
+    while (above := _above_chord(eps, log)).any():  # a point above a chord of others is no vertex, whatever those are
+        eps, log = eps[~above], log[~above]
+    split = int(np.searchsorted(eps, 0.0))
+    if eps[split] > 0.0:
+        at_one = _chord_at_one((float(eps[split - 1]), float(log[split - 1])), (float(eps[split]), float(log[split])))
+        eps, log = np.insert(eps, split, 0.0), np.insert(log, split, at_one)
     return (
-        Points(right[:, 0], right[:, 1], forward.log_infinite),
-        Points(-left[:, 0] + 0.0, left[:, 1], backward.log_infinite),
+        Points(eps[split:], log[split:], forward.log_infinite),
+        Points(-eps[split::-1] + 0.0, log[split::-1], backward.log_infinite),
     )
 
 
-def _as_forward(point: tuple[float, float]) -> float:
-    """Log of f(e^eps) for a point of f (eps >= 0) or of g at -eps (eps < 0): f(x) = 1 - x + x g(1/x)."""
-    eps, log = point
-    return log if eps >= 0.0 else math.log(-math.expm1(eps) + math.exp(eps + log))
+def _above_chord(eps: FloatArray, log: FloatArray) -> NDArray[np.bool_]:
+    """Whether each point is on or above the chord between its neighbours, seen from the side of x = 1 on which it is.
 
-
-def _above_chord(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
-    """Whether b is on or above the chord from a to c, seen from the side of x = 1 on which b lies."""
-    if b[0] < 0.0:
-        a, b, c = (-c[0], c[1]), (-b[0], b[1]), (-a[0], a[1])
-    first, middle, last = _as_forward(a), b[1], c[1]
-    if first == -math.inf:
-        return True
-    whole = -math.expm1(a[0] - c[0])
-    share_a = -math.expm1(b[0] - c[0]) / whole
-    share_c = math.exp(b[0] - c[0]) * -math.expm1(a[0] - b[0]) / whole
-    return math.exp(min(middle - first, 700.0)) >= share_a + share_c * math.exp(min(last - first, 700.0))
+    Points are of f at eps >= 0, and of g at -eps elsewhere: f(x) = 1 - x + x g(1/x). False for the first and last one.
+    """
+    found, back = np.zeros(eps.size, dtype=bool), eps[1:-1] < 0.0
+    a, c = np.where(back, -eps[2:], eps[:-2]), np.where(back, -eps[:-2], eps[2:])
+    b, last = np.abs(eps[1:-1]), np.where(back, log[:-2], log[2:])
+    first, beyond = np.where(back, log[2:], log[:-2]), np.minimum(a, 0.0)
+    whole = -np.expm1(a - c)
+    share_a, share_c = -np.expm1(b - c) / whole, np.exp(b - c) * -np.expm1(a - b) / whole
+    with np.errstate(invalid="ignore", divide="ignore"):
+        first = np.where(a < 0.0, np.log(-np.expm1(beyond) + np.exp(beyond + first)), first)
+        chord = share_a + share_c * np.exp(np.minimum(last - first, 700.0))
+        found[1:-1] = (first == -np.inf) | (np.exp(np.minimum(log[1:-1] - first, 700.0)) >= chord)
+    return found
 
 
 def _chord_at_one(a: tuple[float, float], c: tuple[float, float]) -> float:
     """Log of the chord's value at x = 1, between a point of g and one of f."""
     whole = -math.expm1(a[0] - c[0])
     share_a, share_c = -math.expm1(-c[0]) / whole, math.exp(-c[0]) * -math.expm1(a[0]) / whole
-    value = share_a * math.exp(_as_forward(a)) + share_c * math.exp(c[1])
+    value = share_a * (-math.expm1(a[0]) + math.exp(sum(a))) + share_c * math.exp(c[1])
     return math.log(value) if value > 0.0 else -math.inf
 
 
@@ -411,6 +408,10 @@ class Curve(Protocol):
         """Largest number of values that a table of this profile may hold."""
         ...
 
+    def prepare(self, epsilons: list[float]) -> None:
+        """Evaluate at several epsilons (nats) at once, where that is faster: values there are asked for next."""
+        ...
+
     def log_roughly(self, epsilon: float) -> float:
         """Return about log delta(epsilon), of the larger direction; not certified."""
         ...
@@ -476,6 +477,7 @@ class ProfileTable:
         fresh = sorted(set(epsilons) - set(self._eps.tolist()))
         if not fresh:
             return
+        self._profile.prepare(fresh)
         found = [self._values(eps) for eps in fresh]
         eps = np.concatenate((self._eps, fresh))
         order = np.argsort(eps)

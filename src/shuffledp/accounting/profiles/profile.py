@@ -33,9 +33,8 @@ from shuffledp.numerics.functions import crossing, log_ndtr
 
 _FAR = 700.0
 """Epsilon (nats) at which delta is used as its limit; e^epsilon is still a double."""
-_FAST_STEPS = 9
+_FAST_STEPS, _NEAR, _ONE_SIDED = 9, 1.0, 1e-6
 _SLOWEST, _SETTLED = 100, 1e-12
-_NEAR, _ONE_SIDED = 1.0, 1e-6
 _JAGGED = 1e-4
 """Relative precision of the search on a lower curve that does not follow the upper one."""
 
@@ -136,8 +135,8 @@ class PrivacyProfile(ABC):
 
     def __repr__(self) -> str:
         """Name the profile and its numbers; nothing is computed."""
-        values = {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", {})}
-        known = [f"{name}={value!r}" for name, value in values.items() if isinstance(value, int | float | str)]
+        values = ((name, getattr(self, name)) for name in getattr(self, "__dataclass_fields__", {}))
+        known = [f"{name}={value!r}" for name, value in values if isinstance(value, int | float | str)]
         rounds = sum(count for _, count in self.rounds)
         name = type(self).__name__ + (f"({', '.join(known)})" if known else "")
         return f"<{name} of {rounds} round{'' if rounds == 1 else 's'}: ask .epsilon(delta) or .delta(epsilon)>"
@@ -232,6 +231,10 @@ class PrivacyProfile(ABC):
         """Return the upper end of `delta` at epsilon (nats, at least 0), for callers who need no lower end."""
         return self.delta(epsilon).upper
 
+    def delta_quickly(self, epsilon: float) -> float:
+        """Return an upper bound on delta at epsilon (nats), near `delta_above` but found sooner where that is slow."""
+        return self.delta_above(epsilon)
+
     def delta_below(self, epsilon: float) -> float:
         """Return the lower end of `delta` at epsilon (nats, at least 0), for callers who need no upper end."""
         return self.delta(epsilon).lower
@@ -261,6 +264,10 @@ class PrivacyProfile(ABC):
         A profile that makes its own kind of `table` has none.
         """
         return ProfileTable(self, self._tabulated) if type(self).table is PrivacyProfile.table else None
+
+    def prepare(self, epsilons: list[float]) -> None:
+        """Evaluate at several epsilons (nats) at once, where that is faster: a table asks for values there next."""
+        del epsilons
 
     def log_roughly(self, epsilon: float) -> float:
         """Return about log delta(epsilon), not certified; it decides where the first knots are placed."""
@@ -345,6 +352,10 @@ class PrivacyProfile(ABC):
             In (0, 1).
         """
         return self.epsilon(delta).lower
+
+    def rough_epsilon(self, delta: float) -> float:
+        """Return an epsilon (nats) at which delta is at most ``delta``: `epsilon`'s, or one a little above, sooner."""
+        return self.epsilon(delta).upper
 
     @cached_property
     def _inverses(self) -> dict[float, Interval]:

@@ -31,12 +31,14 @@ from shuffledp.accounting.profiles.profile import (
     safe_side,
 )
 from shuffledp.accounting.theorems.blanket.noise import (
+    LARGEST_SCALE,
+    LEAST_SCALE,
     Core,
     Noise,
+    NoiseProfile,
     RecordPair,
     charged,
     is_usual,
-    noise_profile,
     outside_mass,
     rounded_groups,
     shared_chances,
@@ -53,7 +55,7 @@ from shuffledp.accounting.theorems.sum import GaussianSumProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.counts import BlockedCount, SuccessRange
-from shuffledp.numerics.floats import Enclosure, FloatArray, Interval, Upper
+from shuffledp.numerics.floats import UNBOUNDED, Enclosure, FloatArray, Interval, Upper
 from shuffledp.randomizers.base import NoiseLaw, PairBlanket, RandomizerLaw
 from shuffledp.setting import Kind, Setting
 
@@ -167,6 +169,10 @@ class RangeProfile(PrivacyProfile):
         found = safe_side(edges.most, delta, top, guess, _TOLERANCE, above=False)
         return found if found < top else self.top
 
+    def rough_epsilon(self, delta: float) -> float:
+        """Return `upper_epsilon`, which costs few evaluations."""
+        return self.upper_epsilon(delta)
+
     def _inverse(self, target: float) -> Interval:
         return Interval(0.0, self.upper_epsilon(target))
 
@@ -277,6 +283,42 @@ def ranges(scales: FloatArray, most: int) -> NDArray[np.int64]:
     if span == 0.0:
         return np.zeros(scales.size, dtype=np.int64)
     return np.minimum(np.ceil((most - 1.0) * (logs / span) ** (1.0 / _GROWTH)), most - 1.0).astype(np.int64)
+
+
+def noise_profile(law: NoiseLaw, budgets: Budgets, level: int) -> PrivacyProfile:
+    """Return the blanket theorem's profile (I) for a victim of one level among users whose reports carry added noise.
+
+    Parameters
+    ----------
+    law : NoiseLaw
+        The family of the noise.
+    budgets : Budgets
+        The population, the victim included.
+    level : int
+        The victim's level, by its position among the budgets.
+
+    Returns
+    -------
+    PrivacyProfile
+        Encloses the right side of (I), an upper bound on the victim's delta(epsilon).
+
+    Raises
+    ------
+    OutOfRegime
+        If the victim's noise is too small for the transform to be worth it, or too large.
+    """
+    scales = law.scale(budgets.epsilons, budgets.deltas)
+    useful = is_usual(law, scales)
+    if not useful[level]:
+        raise OutOfRegime(
+            f"blanket needs {law.noise} noise of {LEAST_SCALE[law.noise]:g} to {LARGEST_SCALE:g} times the range; "
+            f"this level has {scales[level]:g}"
+        )
+    counts = budgets.counts.astype(np.float64)
+    counts[level] -= 1.0
+    keep = (counts > 0) & useful
+    top = Upper(float(budgets.epsilons[level])) if law.noise == "laplace" else UNBOUNDED  # scales are rounded up
+    return NoiseProfile(Noise(law.noise, float(scales[level])), top, scales[keep], counts[keep])
 
 
 _RANGES, _FEW_RANGES = 24, 6

@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_delta, gaussian_epsilon, log_end, safe_side
 from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile, OwnBudgetsProfile, loss_law
-from shuffledp.budgets import Budgets
-from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.counts import BlockedCount, SuccessRange
 from shuffledp.numerics.floats import (
     EPS,
     LEAST_MASS,
-    UNBOUNDED,
     FloatArray,
     Interval,
     Upper,
@@ -488,9 +485,9 @@ def _reach(victim: Noise, mass: float) -> float:
     return -victim.scale * float(ndtri_exp(math.log(mass)))
 
 
-_LEAST_SCALE = {"laplace": 1.0 / 200.0, "gaussian": 0.06}
+LEAST_SCALE = {"laplace": 1.0 / 200.0, "gaussian": 0.06}
 """Smallest noise scales evaluated: smaller noise hides hardly anything, and its densities underflow."""
-_LARGEST_SCALE = 1e6
+LARGEST_SCALE = 1e6
 """Largest noise scale evaluated: larger noise, infinite for a budget of 0, is too wide to hide anybody."""
 _FEW = 0.1
 """Largest delta expected from the normal limit; at it there are too few users for that limit to guide a choice."""
@@ -502,8 +499,8 @@ _ROOM = 0.5
 """Share of the range of epsilon for which a core is proved within which the expected epsilon must lie."""
 _DEEPEST = 1e-40
 """Smallest delta for which a core is made; for smaller ones its cells would be too wide."""
-_TOLERANCE = 1e-4
-"""Relative precision of a search; the discretisation of a continuous law does not justify a finer one."""
+_TOLERANCE, _ROUGHLY = 1e-4, 0.02
+"""Relative precision of a search, since the discretisation of a law does not justify a finer one; of a rough one."""
 _LEAST_GAMMA = 1e-200
 """Users with a smaller blanket are counted as hiding nobody."""
 _TRIED = 4
@@ -531,43 +528,7 @@ def is_usual(law: NoiseLaw, scales: FloatArray) -> NDArray[np.bool_]:
 
     It is not evaluated if the noise of the family ``law`` is too small for the transform, or too large.
     """
-    return (scales >= _LEAST_SCALE[law.noise]) & (scales <= _LARGEST_SCALE)
-
-
-def noise_profile(law: NoiseLaw, budgets: Budgets, level: int) -> PrivacyProfile:
-    """Return the blanket theorem's profile (I) for a victim of one level among users whose reports carry added noise.
-
-    Parameters
-    ----------
-    law : NoiseLaw
-        The family of the noise.
-    budgets : Budgets
-        The population, the victim included.
-    level : int
-        The victim's level, by its position among the budgets.
-
-    Returns
-    -------
-    PrivacyProfile
-        Encloses the right side of (I), an upper bound on the victim's delta(epsilon).
-
-    Raises
-    ------
-    OutOfRegime
-        If the victim's noise is too small for the transform to be worth it, or too large.
-    """
-    scales = law.scale(budgets.epsilons, budgets.deltas)
-    useful = is_usual(law, scales)
-    if not useful[level]:
-        raise OutOfRegime(
-            f"blanket needs {law.noise} noise of {_LEAST_SCALE[law.noise]:g} to {_LARGEST_SCALE:g} times the range; "
-            f"this level has {scales[level]:g}"
-        )
-    counts = budgets.counts.astype(np.float64)
-    counts[level] -= 1.0
-    keep = (counts > 0) & useful
-    top = Upper(float(budgets.epsilons[level])) if law.noise == "laplace" else UNBOUNDED  # scales are rounded up
-    return NoiseProfile(Noise(law.noise, float(scales[level])), top, scales[keep], counts[keep])
+    return (scales >= LEAST_SCALE[law.noise]) & (scales <= LARGEST_SCALE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -626,6 +587,11 @@ class NoiseProfile(PrivacyProfile):
             return self.delta(epsilon).upper
         return min(self._view(self.best_core(epsilon)).most(epsilon), 1.0)
 
+    def delta_quickly(self, epsilon: float) -> float:
+        """Return the upper end of `delta` with the core that is expected to be the best, without a comparison."""
+        core = self._promising(10.0 ** -self._depth(self._expected(epsilon)))[0][1]
+        return min(self._view(self._proved(core, epsilon)).most(epsilon), 1.0)
+
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
         """Return, for both directions alike, the interval from -inf to the upper end of log delta(epsilon)."""
         both = Interval(-math.inf, log_end(self.delta_above(epsilon)))
@@ -641,20 +607,30 @@ class NoiseProfile(PrivacyProfile):
 
     def best_core(self, epsilon: float) -> Core:
         """Return the core with which `delta_at` evaluates (I) at epsilon; public so that it can be checked."""
-        expected = 1e-6
-        for _ in range(2):
-            mu = min(choice.mu for choice in self._choices(10.0 ** round(math.log10(expected))))
-            expected = min(max(gaussian_delta(epsilon, mu), _DEEPEST), _FEW)
+        expected = self._expected(epsilon)
         if expected == _FEW:  # so few users that the normal limit says nothing: compare, a few times per unit
             at = -1 - math.floor(4.0 * epsilon)
             if at not in self._serving:
                 self._serving[at] = self._least([core for _, core in self._promising(_FEW)], epsilon)
             return self._proved(self._serving[at], epsilon)
-        depth = -math.log10(expected)
-        key = math.ceil(depth) if depth <= _OFTEN else 3 * math.ceil(depth / 3.0)  # few cores serve a curve
+        key = self._depth(expected)
         if key not in self._serving:
             self._serving[key] = self._smallest(10.0**-key)
         return self._proved(self._serving[key], epsilon)
+
+    def _expected(self, epsilon: float) -> float:
+        """Return about delta(epsilon) by the normal limit, from `_DEEPEST` to `_FEW`."""
+        expected = 1e-6
+        for _ in range(2):
+            mu = min(choice.mu for choice in self._choices(10.0 ** round(math.log10(expected))))
+            expected = min(max(gaussian_delta(epsilon, mu), _DEEPEST), _FEW)
+        return expected
+
+    @staticmethod
+    def _depth(expected: float) -> int:
+        """Return for which decade of delta a core is chosen: few cores serve a curve."""
+        depth = -math.log10(expected)
+        return math.ceil(depth) if depth <= _OFTEN else 3 * math.ceil(depth / 3.0)
 
     def _proved(self, core: Core, epsilon: float) -> Core:
         """Return the core, or the victim's own noise where the theorem stops."""
@@ -685,6 +661,13 @@ class NoiseProfile(PrivacyProfile):
         if not upper < min(self.top, _HOPELESS):
             return Interval(0.0, self.top)
         return Interval(self._view(core).lower_epsilon(target, upper), upper)
+
+    def rough_epsilon(self, delta: float) -> float:
+        """Return an epsilon (nats) at which delta is at most ``delta``, near the most promising core's smallest."""
+        guess, core = self._promising(delta)[0]
+        top = min(self.top, _HOPELESS)
+        found = safe_side(self._view(core).most, delta, top, guess, _ROUGHLY, above=False) if guess < top else top
+        return found if found < top else self.top
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Return the epsilon (nats) of the best core's Gaussian limit, a first guess."""

@@ -244,21 +244,23 @@ class SharedCount:
         values = a[:, None] * self.through.lower - price[:, None] * self.before.upper
         return np.where(a > 0.0, np.maximum(values.max(axis=1) - roundoff(8, a), 0.0), 0.0)
 
-    def best(self, epsilon: float) -> tuple[float, Interval]:
+    def best(self, epsilon: FloatArray) -> tuple[FloatArray, Enclosure]:
         """Return, for one victim, the best tabled test's lower bound on (W), and its mass under the second law.
 
-        Where no test shows anything, return that of the test that never rejects.
+        ``epsilon`` (nats) and both results have the shape (points,). Where no test shows anything, the results are
+        those of the test that never rejects.
         """
-        a, grow = float(gain(self.p0, self.p1, epsilon, outside=self.outside).lower[0]), math.expm1(min(epsilon, 700.0))
-        values = a * self.through.lower - inflated(a + grow, 8) * self.before.upper
-        at = int(np.argmax(values))
-        lower = float(values[at]) - roundoff(8, a)
-        if a <= 0.0 or lower <= 0.0:
-            return 0.0, Interval(0.0, 0.0)
-        through = Interval(float(self.through.lower[at]), float(self.through.upper[at]))
-        before = Interval(float(self.before.lower[at]), float(self.before.upper[at]))
+        a = gain(self.p0, self.p1, epsilon, outside=self.outside).lower
+        price = inflated(a + np.expm1(np.minimum(epsilon, 700.0)), 8)
+        values = a[:, None] * self.through.lower - price[:, None] * self.before.upper
+        at = np.argmax(values, axis=1)
+        lower = values[np.arange(at.size), at] - roundoff(8, a)
+        shown = (a > 0.0) & (lower > 0.0)
         p0, p1 = (Interval(float(p.lower[0]), float(p.upper[0])) for p in (self.p0, self.p1))
-        return lower, test_mass(needless(p0, p1, outside=self.outside), through, before)
+        through, before = (Enclosure(f.lower[at], f.upper[at]) for f in (self.through, self.before))
+        mass = test_mass(needless(p0, p1, outside=self.outside), through, before)
+        lower, *ends = (np.where(shown, found, 0.0) for found in (lower, *mass))
+        return lower, Enclosure(*ends)
 
 
 def needless(p0: Interval, p1: Interval, *, outside: bool) -> Interval:
@@ -274,17 +276,17 @@ def needless(p0: Interval, p1: Interval, *, outside: bool) -> Interval:
     return p0 if outside else Interval(1.0 - p1.upper, 1.0 - p1.lower)
 
 
-def test_mass(own: Interval, through: Interval, before: Interval) -> Interval:
-    """Enclose the probability under the second law of a test's event: that at most k reports are counted.
+def test_mass(own: Interval, through: Enclosure, before: Enclosure) -> Enclosure:
+    """Enclose the probability under the second law of each test's event: that at most k reports are counted.
 
     Parameters
     ----------
     own : Interval
         The victim's chance `needless`.
-    through, before : Interval
-        F(k) and F(k-1) of (W).
+    through, before : Enclosure
+        F(k) and F(k-1) of (W), in the shape of the result.
     """
-    return Interval(
+    return Enclosure(
         deflated(own.lower * through.lower + (1.0 - own.upper) * before.lower, 16),
         inflated(own.upper * through.upper + (1.0 - own.lower) * before.upper, 16),
     )
@@ -423,9 +425,9 @@ class WindowProfile(PrivacyProfile):
         most = high * through.upper - deflated((high + grow) * before.lower, 8)
         lower = max(float(least.max()) - roundoff(8, low), 0.0)
         best, own = int(np.argmax(least)), self._needless(index, outside)
-        at = [Interval(float(tail.lower[best]), float(tail.upper[best])) for tail in (through, before)]
-        mass = test_mass(own, at[0], at[1])
-        return Interval(lower, max(float(most.max()) + roundoff(8, high), lower)), mass
+        mass = test_mass(own, *(Enclosure(tail.lower[[best]], tail.upper[[best]]) for tail in (through, before)))
+        value = Interval(lower, max(float(most.max()) + roundoff(8, high), lower))
+        return value, Interval(float(mass.lower[0]), float(mass.upper[0]))
 
     def _tails(self, index: int, outside: bool, threshold: float) -> tuple[Enclosure, Enclosure]:
         """F(k) and F(k-1) of (W) at thresholds k around the one that is best by the estimate."""
@@ -617,14 +619,24 @@ class TabledWindows(PrivacyProfile):
         (_, first), (_, second) = self._best(epsilon)
         return first, second
 
+    def prepare(self, epsilons: list[float]) -> None:
+        """Look at every test for several epsilons at once."""
+        fresh = [epsilon for epsilon in epsilons if epsilon not in self._known]
+        if fresh:
+            sides = [_best_of(tests, np.array(fresh)) for tests in (self.inside, self.outside)]
+            self._known.update(zip(fresh, zip(*sides, strict=True), strict=True))
+
     def _best(self, epsilon: float) -> tuple[tuple[float, Interval], tuple[float, Interval]]:
-        if epsilon not in self._known:
-            found = [
-                max((test.best(epsilon) for test in tests), key=lambda one: one[0])
-                for tests in (self.inside, self.outside)
-            ]
-            self._known[epsilon] = found[0], found[1]
+        self.prepare([epsilon])
         return self._known[epsilon]
+
+
+def _best_of(tests: list[SharedCount], epsilon: FloatArray) -> list[tuple[float, Interval]]:
+    """Return, at each epsilon, the largest of one victim's tests' lower bounds on (W), and that test's mass."""
+    found = [test.best(epsilon) for test in tests]
+    best = np.argmax([lower for lower, _ in found], axis=0).tolist()
+    ends = [(lower.tolist(), mass.lower.tolist(), mass.upper.tolist()) for lower, mass in found]
+    return [(ends[test][0][at], Interval(ends[test][1][at], ends[test][2][at])) for at, test in enumerate(best)]
 
 
 def best_family(families: list[WindowFamily]) -> WindowFamily:
