@@ -337,7 +337,8 @@ def test_what_cannot_be_had_is_refused_before_the_law_of_a_cell_is_summed(monkey
     """Among 200 answers at promise 1 it takes 25 dummies a cell, and a radius of 263; the sum takes longest of all."""
     asked = (Column("choice", 200),), [(1.0, (Fraction(1),))], 1e-6, 1
     law = BallDummies.of_promise(*asked)
-    assert law.rows[0] > 2_000 and law.largest > 50
+    assert law.rows[0] > 2_000
+    assert law.largest > 50
     assert BallDummies.of_promise(*asked, law.rows[0], law.largest) == law
     monkeypatch.setattr(ball, "_cell_chances", None)
     with pytest.raises(InvalidInput, match="no ball law"):

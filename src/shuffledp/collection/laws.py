@@ -238,7 +238,7 @@ def no_law(levels: Sequence[tuple[float, float]], families: Sequence[Family], de
     names = ", ".join(f"{times} of {name}" for name, times in Counter(family.name for family in families).items())
     told = in_words_of_promises([promise for _, promise in levels])
     return (
-        f"no law with up to {MOST_ROWS:,} dummies a column, which a browser certifies in time, keeps {told} for {names} "
+        f"no law with up to {MOST_ROWS:,} dummies a column, certified in time by a browser, keeps {told} for {names} "
         f"at delta = {delta:g}"
     )
 

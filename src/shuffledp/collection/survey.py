@@ -120,9 +120,10 @@ def draft_of_survey(
         If the survey is malformed, no dummies can keep its promises, or a wanted half-width cannot be reached.
     """
     survey = _read(_toml(data), key, group, folder, {})
-    if survey.request.wanted is not None:
-        _refuse_what_cannot_be(survey.request)
-    return _drafted(survey, offer_of(survey.request))
+    request = survey.request.among([each.people for each in survey_groups(data)] if group else ())
+    if request.wanted is not None:
+        _refuse_what_cannot_be(request)
+    return _drafted(survey, offer_of(request))
 
 
 @dataclass(frozen=True)
@@ -310,7 +311,8 @@ def request_of_survey(
     given = {name: value for name, value in wishes.items() if value is not None}
     group = min(groups, key=lambda each: each.people) if groups else None
     key = AnalyzerKey(new_private(), new_identity(), bytes(32))
-    return _planned_for_somebody(_read(_toml(data), key, group, folder, given, shufflers).request)
+    request = _read(_toml(data), key, group, folder, given, shufflers).request
+    return _planned_for_somebody(request).among([each.people for each in groups])
 
 
 def _planned_for_somebody(request: Request) -> Request:
@@ -382,7 +384,7 @@ def _request(
             *((question.low, question.high) if question.kind == "number" else ()),
             kind=question.kind,
             shape=question.shape,
-            words=len(question.choices) if question.kind == "dictionary" else 0,
+            answers=len(question.choices) or 1,
         )
         for question, by_planner in zip(plain.questions, fitted, strict=True)
         for _ in range(question.width)
@@ -400,6 +402,7 @@ def _request(
         promises,
         accepted,
         plain.operated_by.one_hand,
+        plain.at_least,
     )
 
 
