@@ -251,7 +251,7 @@ class Row:
     epsilon0 : float
         The local budget, nats.
     true_share : Fraction
-        The probability that the report supports the true answer, below 1.
+        The probability that the report is the true answer or, of a number, that it depends on it; below 1.
     half_width : float
         Half-width of the interval that will be printed if everybody answers at this budget, as a share of the range.
     junk_shift : float

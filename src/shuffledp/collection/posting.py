@@ -136,7 +136,8 @@ def _table(plan: CollectionPlan, choice: Choice) -> Table:
     shufflers = counted(asked.shufflers, "shuffler")
     title = f"{choice.question.text}: {kind}, {count(asked.people)} people, promise {near(asked.promise)}, {shufflers}"
     table = Table(title=plain(title), title_justify="left")
-    headings = ("epsilon0", "true in 100", "± points" if choice.question.is_share else "±", "junk 5 % shifts")
+    true = "true in 100" if choice.question.family.is_answer else "depends on it in 100"
+    headings = ("epsilon0", true, "± points" if choice.question.is_share else "±", "junk 5 % shifts")
     for heading in (*headings, "dummies a shuffler"):
         table.add_column(heading, justify="left" if heading == "epsilon0" else "right")
     offered = {epsilon0: name for name, epsilon0, _ in plan.offer.levels}  # a name is that of a level of the draft

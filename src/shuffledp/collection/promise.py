@@ -594,8 +594,8 @@ def what_is_read(draft: Draft, level: int) -> tuple[str, frozenset[Fraction]]:
         such question, "part" and for each question the chance that the report depends on the answer.
     """
     asked = list(zip(draft.questions, draft.levels[level].draw, strict=True))
-    true = frozenset(question.true_share(keep) for question, keep in asked if question.family.kind in ("rr", "krr"))
-    return ("answer", true) if true else ("part", frozenset(Fraction(keep, WHOLE) for _, keep in asked))
+    true = frozenset(question.true_share(keep) for question, keep in asked if question.family.is_answer)
+    return ("answer", true) if true else ("part", frozenset(question.true_share(keep) for question, keep in asked))
 
 
 def in_100(share: Fraction, language: str = "en") -> str:
