@@ -574,7 +574,9 @@ def test_a_plan_for_fewer_people_than_a_batch_needs_says_so(run, tmp_path):
     assert "nothing is handed over" not in run("task", "plan", "survey.toml", "--people", "100").out
 
 
-@pytest.mark.parametrize(("kind", "said"), [("a number", "depends on your answer in {} of"), ("a choice", "in {} of 100")])
+@pytest.mark.parametrize(
+    ("kind", "said"), [("a number", "depends on your answer in {} of"), ("a choice", "in {} of 100")]
+)
 def test_plan_and_draft_say_the_same_of_what_is_read(run, tmp_path, kind, said):
     """Of a number the plan said 65 and 93 of 100 cases, the draft 56 and 91: two events. A sent number is rounded."""
     (tmp_path / "survey.toml").write_bytes(survey([kind], "people = 300"))

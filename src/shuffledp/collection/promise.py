@@ -39,7 +39,7 @@ from shuffledp.accounting import (
 from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
 from shuffledp.collection.asked import Dummies, Level, same_hand
-from shuffledp.collection.draw import SLACK, WHOLE, Family
+from shuffledp.collection.draw import SLACK, Family
 from shuffledp.collection.laws import (
     CROWD_SLACK,
     FLOOR_SLACK,
