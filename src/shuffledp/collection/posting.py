@@ -394,8 +394,10 @@ def run_codes(
         for path, text in files:
             named_last.enter_context(written(path, private=True, fresh=True)).write(text.encode("utf-8"))
         store.add_codes(task.digest, [code_hash(code) for code in drawn])  # before anybody can send an invitation
+        together = store.invited(task.digest)
+    more = f" With those made before there are {count(together)}, and all are valid." if together > how_many else ""
     console().print(
-        f"{counted(how_many, 'code')} for {plain(quoted(task.title))}: each lets one person answer once.",
+        f"{counted(how_many, 'code')} for {plain(quoted(task.title))}: each lets one person answer once.{more}",
         highlight=False,
     )
 
