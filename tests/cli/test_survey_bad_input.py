@@ -212,3 +212,16 @@ def test_margins_that_fit_are_on_every_output(run, collected, more):
     for shown in (run(*OPEN).out, (collected / "lunch.html").read_text(encoding="utf-8")):
         assert "9,940 of 10,000 people did not answer" in " ".join(shown.split())
         assert "the people for whom the answers stand" in " ".join(shown.split())
+
+
+def test_open_says_where_noise_has_moved_a_share_below_0(run, tmp_path):
+    """The table printed -3.1 % beside an interval from 0, without a word."""
+    task = posted_second(choice(4), levels=((4.0, 60, 1.0),))
+    people = [(0, [i % 2]) for i in range(60)]
+    (tmp_path / "lunch.batch").write_bytes(batch_of(task, *reports_of_people(task, people, simulation_random(3))))
+    (tmp_path / "lunch.key").write_bytes(analyzer_key(task).document())
+    out = run("open", "lunch.batch", "--key", "lunch.key").out
+    found = re.findall(r"│ choice \d │ +(-?)[\d.]+% │[^│]*│ +([^│]*[^│ ]) +│", out)
+    assert len(found) == 4
+    assert [ends.startswith("below 0: noise; at most ") for _, ends in found] == [sign == "-" for sign, _ in found]
+    assert any(sign for sign, _ in found)

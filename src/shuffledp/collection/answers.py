@@ -381,7 +381,7 @@ def _print_opened(opened: Opened) -> None:
     for place, (question, release, junk, more, weighted) in enumerate(asked):
         title, shares = escape(next(iter(question.text.values()))), question.kind != "number"
         view = view_of(release, simultaneous=question.together)
-        lines = [(entry.name, *cells(view, entry, hedged=False)) for entry in view.entries()]
+        lines = [(entry.name, *cells(view, entry)) for entry in view.entries()]
         if not view.shape.label:
             ((_, value, _, ends),) = lines
             shown.print(f"[bold]{title}[/] {value} ({CONFIDENCE:.0%} interval {ends})")
