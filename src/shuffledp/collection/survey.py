@@ -6,7 +6,7 @@ import json
 import math
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
@@ -230,7 +230,7 @@ def _plain(document: dict[str, Any]) -> Draft:
 
 def _refuse_what_cannot_be(request: Request) -> None:
     """Refuse a wanted half-width that cannot be reached."""
-    for choice in plan_collection(_planned_for_somebody(request)).choices:
+    for choice in plan_collection(_planned_for_somebody(replace(request, groups=()))).choices:  # of this group alone
         if choice.cannot:
             raise InvalidInput(f"{choice.question.text}: {choice.cannot} Nothing was written")
 
