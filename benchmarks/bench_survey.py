@@ -69,9 +69,9 @@ from shuffledp.collection.laws import (
     written_law,
 )
 from shuffledp.collection.planner import Z95
-from shuffledp.collection.promise import ONE_SHUFFLER, check_floor, dummies_for
+from shuffledp.collection.promise import LARGEST_OFFERED, ONE_SHUFFLER, check_floor, dummies_for
 from shuffledp.collection.sealing import Opener, new_identity, new_private
-from shuffledp.collection.survey import LARGEST_OFFERED, draft_of_survey
+from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.survey_page import modules
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.dummies import StatedCells

@@ -10,14 +10,17 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate, pairwise, product
+from operator import mul
 
 import pytest
 from benchmarks.bench_survey import least_variance
 
+from shuffledp import ball
 from shuffledp.accounting.theorems.floor.bound import floor_profile
 from shuffledp.ball import WHOLE, BallDummies, Column, below_of, chance_touched, default_weights
 from shuffledp.dummies import OnesLaw
 from shuffledp.errors import InvalidInput
+from shuffledp.numerics.functions import correlated
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.randomizers.categorical import RandomizedResponse
 
@@ -327,6 +330,31 @@ def test_what_a_search_finds_is_kept_and_one_dummy_a_cell_fewer_is_not():
         centre = tuple(own - (i == place) for i, own in enumerate(law.centre))
         fewer = BallDummies(task, law.radius, centre)
         assert any(fewer.floor(promise, kappas) > Fraction(1e-6) for promise, kappas in levels)
+
+
+@pytest.mark.parametrize(("most", "largest"), [(2_000, 4096), (100_000, 50)])
+def test_what_cannot_be_had_is_refused_before_the_law_of_a_cell_is_summed(monkeypatch, most: int, largest: int):
+    """Among 200 answers at promise 1 it takes 25 dummies a cell, and a radius of 263; the sum takes longest of all."""
+    asked = (Column("choice", 200),), [(1.0, (Fraction(1),))], 1e-6, 1
+    law = BallDummies.of_promise(*asked)
+    assert law.rows[0] > 2_000
+    assert law.largest > 50
+    assert BallDummies.of_promise(*asked, law.rows[0], law.largest) == law
+    monkeypatch.setattr(ball, "_cell_chances", None)
+    with pytest.raises(InvalidInput, match="no ball law"):
+        BallDummies.of_promise(*asked, most, largest)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 40])
+def test_sums_of_products_by_one_long_product_are_exact(size: int):
+    random_numbers = random.Random(size)
+    for _ in range(20):
+        ways = [random_numbers.randint(0, 10**30) for _ in range(size)]
+        weighted = sorted((random_numbers.randint(-5, 10 ** random_numbers.randint(1, 99)) for _ in ways), reverse=True)
+        found = [sum(map(mul, ways, weighted[v:])) for v in range(size)]
+        if min(found) >= 0:
+            assert correlated(ways, weighted) == found
+    assert correlated([0] * size, [0] * size) == [0] * size
 
 
 def test_weights_are_the_same_numbers_everywhere():

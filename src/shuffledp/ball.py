@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, attempt, shown
-from shuffledp.numerics.functions import exp_lower, exp_rounded, expm1_rounded, log_rounded
+from shuffledp.numerics.functions import correlated, exp_lower, exp_rounded, expm1_rounded, log_rounded
 from shuffledp.numerics.randomness import Randomness
 
 WHOLE = 1 << 64
@@ -231,6 +231,7 @@ class BallDummies:
         delta: float,
         reports: int = 1,
         most: int = MOST_ROWS,
+        largest: int = LARGEST_RADIUS,
     ) -> BallDummies:
         """Return the default law of the largest rate, with the fewest dummies, that keeps every level's promise.
 
@@ -247,6 +248,8 @@ class BallDummies:
             Reports of one person, each to all questions; default 1.
         most : int
             Most dummies of one column; default 100,000.
+        largest : int
+            Largest radius above which the search gives up, if no law without repeated draws serves below it.
 
         Raises
         ------
@@ -266,7 +269,7 @@ class BallDummies:
         asked = tuple((promise, tuple(kept)) for promise, kept in levels)
         for promise, kept in asked:
             _check_question(promise, kept, reports, named)
-        return _Search(named, asked, Fraction(delta), reports, most).found()
+        return _Search(named, asked, Fraction(delta), reports, most, largest).found()
 
     @property
     def name(self) -> str:
@@ -500,11 +503,15 @@ class _Search:
     delta: Fraction
     reports: int
     most: int
+    largest: int
 
     def found(self) -> BallDummies:
         """Return the law: without repeated draws, or with a longer radius and smaller centres if that saves dummies."""
-        plain = self._law(self._least_radius(1))
-        wide = self._least_radius(_TAIL)
+        plain = self._law(self._least_radius(1, -1, self.largest))
+        wide = self._least_radius(_TAIL, plain.largest - 1, LARGEST_RADIUS)
+        too_long = wide > max(self.largest, _LONG)  # it is not made smaller
+        if max(plain.rows) > self.most and (too_long or not self._may_serve(wide)):
+            self._refuse()
         found = self._centred(wide)
         if found is None or sum(found.rows) >= sum(plain.rows):
             found = plain
@@ -530,13 +537,20 @@ class _Search:
     def _law(self, radius: int, centre: tuple[int, ...] | None = None) -> BallDummies:
         return BallDummies.of_rate(self.columns, self.rate, radius, centre)
 
-    def _least_radius(self, share: int) -> int:
-        low, high = -1, 8
-        while not self.keeps(self._law(high), share):
-            if high == LARGEST_RADIUS:
+    def _least_radius(self, share: int, low: int, most: int) -> int:
+        """Return the least radius that serves above ``low``, which does not, and up to ``most``."""
+        stride = 8
+        while not self.keeps(self._law(high := min(low + stride, most)), share):
+            if high == most:
                 self._refuse()
-            low, high = high, min(2 * high, LARGEST_RADIUS)
+            low, stride = high, 2 * stride
         return self._smallest(low, high, lambda radius: self._law(radius), share).largest
+
+    def _may_serve(self, radius: int) -> bool:
+        """Whether the largest centres allowed serve; no smaller ones do where these do not."""
+        centre = tuple(self.most // column.cells for column in self.columns)
+        law = attempt(lambda: self._law(radius, centre), (InvalidInput,))
+        return isinstance(law, BallDummies) and self.keeps(law)
 
     def _smallest(self, low: int, high: int, law: Callable[[int], BallDummies], share: int = 1) -> BallDummies:
         """Bisect between a number that does not serve and one that does."""
@@ -673,17 +687,31 @@ def _cell_chances(column: Column, weights: tuple[int, ...]) -> tuple[int, ...]:
     y)), x for the positive and y for the negative part. So with a_r the chance of a point, u_s the coefficients of (1 -
     x)^-d and g the d-th difference of a, g_i = sum_j (-1)^j C(d, j) a_(i + j), P(v) = sum_s u_s u_(s + v) g_(s + v).
     """
-    c = len(weights) - 1
-    low, _, unit = _radial(weights, column.balls(c))
+    low, _, unit = _differences(column, weights)
     if column.kind == "bits":
-        found = [low[-(-v // column.size)] for v in range(c * column.size + 1)]
+        found = [low[-(-v // column.size)] for v in range((len(weights) - 1) * column.size + 1)]
         return tuple((each << _CELL) // unit for each in found)
-    others = column.size - 1
-    for _ in range(others):
-        low = [one - two for one, two in pairwise([*low, 0])]
-    ways = [_parts(s, others) for s in range(c + 1)]
-    found = _correlated(ways, [one * two for one, two in zip(ways, low, strict=False)])
+    ways = _all_parts(len(weights) - 1, column.size - 1)
+    found = correlated(ways, [one * two for one, two in zip(ways, low, strict=False)])
     return tuple((each << _CELL) // unit for each in found)
+
+
+@lru_cache(maxsize=8)
+def _differences(column: Column, weights: tuple[int, ...]) -> tuple[list[int], list[int], int]:
+    """Chances of one point of gauge r from below and above, of a choice their d-th differences; denominator."""
+    low, high, unit = _radial(weights, column.balls(len(weights) - 1))
+    for _ in range(column.size - 1 if column.kind == "choice" else 0):
+        low, high = ([one - two for one, two in pairwise([*each, 0])] for each in (low, high))
+    return low, high, unit
+
+
+@lru_cache(maxsize=64)
+def _all_parts(most: int, parts: int) -> list[int]:
+    """`_parts` of 0, 1, ..., most."""
+    found = [1]
+    for whole in range(1, most + 1):
+        found.append(found[-1] * (whole + parts - 1) // whole)  # nothing is left over
+    return found
 
 
 @lru_cache(maxsize=256)
@@ -693,17 +721,14 @@ def _cell_tails(column: Column, weights: tuple[int, ...], centre: int) -> tuple[
     As in `_cell_chances`, from above: the sum of P(v) beyond is sum_t u_t g_t (u_0 + ... + u_(t - centre - 1)).
     """
     c = len(weights) - 1
-    _, high, unit = _radial(weights, column.balls(c))
+    _, high, unit = _differences(column, weights)
     if column.kind == "bits":
         last = c * column.size
         lost = range(max(centre - column.size + 1, -centre), min(centre, last) + 1)  # M < step: it may lose so many
         at = sum(high[-(-abs(v) // column.size)] for v in lost)
         beyond = sum(high[-(-v // column.size)] for v in range(centre + 1, last + 1))
     else:
-        others = column.size - 1
-        for _ in range(others):
-            high = [one - two for one, two in pairwise([*high, 0])]
-        ways = [_parts(s, others) for s in range(c + 1)]
+        ways = _all_parts(c, column.size - 1)
         at = beyond = before = 0
         for t in range(centre, c + 1):
             weighted = ways[t] * high[t]
@@ -712,33 +737,6 @@ def _cell_tails(column: Column, weights: tuple[int, ...], centre: int) -> tuple[
             before += ways[t - centre]
     unit >>= _CELL  # a power of 2 above it
     return Fraction(-(-at // unit), 1 << _CELL), Fraction(-(-beyond // unit), 1 << _CELL)
-
-
-def _correlated(ways: list[int], weighted: list[int]) -> list[int]:
-    """Return the sums of ways[s] weighted[s + v] over s, for v = 0, 1, ..., all not negative.
-
-    One product of two long numbers gives them all.
-    """
-    size = len(ways)
-    most = max(map(abs, ways)) * max(map(abs, weighted)) * size
-    width = -(-(most.bit_length() + 2) // 8)
-    half = 1 << (8 * width - 1)  # coefficients of other lags may be negative: all are moved up, and back
-    moved = int.from_bytes(half.to_bytes(width, "little") * (2 * size - 1), "little")
-    product = _packed(ways[::-1], width) * _packed(weighted, width) + moved
-    digits = product.to_bytes(width * 2 * size, "little")
-    return [
-        int.from_bytes(digits[width * place : width * (place + 1)], "little") - half
-        for place in range(size - 1, 2 * size - 1)
-    ]
-
-
-def _packed(numbers: list[int], width: int) -> int:
-    """Sum of numbers[i] 256^(width i), for numbers of any sign."""
-    above, below = (
-        int.from_bytes(b"".join(max(sign * number, 0).to_bytes(width, "little") for number in numbers), "little")
-        for sign in (1, -1)
-    )
-    return above - below
 
 
 def _parts(whole: int, parts: int) -> int:

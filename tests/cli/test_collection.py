@@ -98,7 +98,8 @@ def test_a_collection_by_hand(survey, run, tmp_path):
     assert f"for shuffledp answer: http://127.0.0.1:8000/t/{task.id}" in out.splitlines()
     ok(run, "task", "codes", "lunch.task", "1", "--links", "paged.csv", "--page", "https://host.example.org/lunch.html")
     assert re.search(r"1,https://host\.example\.org/lunch\.html#[\w-]{22}\s", (tmp_path / "paged.csv").read_text())
-    ok(run, "task", "codes", "lunch.task", "7", "--links", "codes.csv", "--letters", "letters.html")
+    more = ok(run, "task", "codes", "lunch.task", "7", "--links", "codes.csv", "--letters", "letters.html")
+    assert "7 codes for “Lunch”: each lets one person answer once. With those made before there are 8, and all" in more
     with (tmp_path / "codes.csv").open(encoding="utf-8", newline="") as stream:
         links = [Link.parse(row["link"]) for row in csv.DictReader(stream)]
     assert len({link.code for link in links}) == 7
@@ -170,7 +171,7 @@ MISTAKES = [
     (
         "choices = [",
         "free_text = true\nchoice = [",
-        "there is no free_text; nobody can add dummies to a word",
+        "there is no free_text; answers in free words cannot be had: nobody can add dummies to a word",
     ),
     (
         "choices = [",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +15,16 @@ import pytest
 from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.client import Client
 from shuffledp.collection.fields import from_base64
-from shuffledp.collection.group_commands import check_one_survey, difference
+from shuffledp.collection.group_commands import check_one_survey, compare, difference
 from shuffledp.collection.groups import Groups, slug
 from shuffledp.collection.ingest import hold, open_reports
-from shuffledp.collection.kinds import prices
+from shuffledp.collection.kinds import half_width, prices
+from shuffledp.collection.planner import plan_collection
 from shuffledp.collection.promise import check_floor
+from shuffledp.collection.rehearsal import rehearse
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.store import Store
-from shuffledp.collection.survey import draft_of_survey, survey_groups
+from shuffledp.collection.survey import draft_of_survey, request_of_survey, survey_groups
 from shuffledp.errors import InvalidInput
 from tests.cli.conftest import Run
 from tests.cli.test_collection import ok, refused
@@ -269,3 +273,79 @@ def test_a_group_that_is_named_twice_is_refused(survey, run, tmp_path):
     told = json.loads(manifest.read_text())
     manifest.write_text(json.dumps(told | {"groups": [told["groups"][0], *told["groups"]]}))
     assert "names a group twice" in refused(run, "task", "post", "lunch")
+
+
+EVERY_KIND = """
+[[questions]]
+text = "How long?"
+low = 0
+high = 60
+step = 5
+[[questions]]
+text = "How?"
+options = ["by bus", "on foot", "by bike"]
+"""
+LARGER = SURVEY.replace("Kitchen = 40", "Kitchen = 300").replace("= 60\n", "= 200\n").replace("Hall = 8", "Hall = 250")
+
+
+@pytest.mark.costly
+def test_plan_and_draft_state_the_widths_that_open_prints_for_groups(run, tmp_path):
+    """They stated those of one group by itself, which are a third narrower; widths depend little on the answers."""
+    path = tmp_path / "survey.toml"
+    path.write_text(LARGER + EVERY_KIND, encoding="utf-8")
+    plan = json.loads(ok(run, "task", "plan", "survey.toml", "--json"))
+    told = json.loads(ok(run, "task", "draft", "survey.toml", "--out", "lunch", "--json"))
+    folder = Groups.read(tmp_path / "lunch")
+    opened = []
+    for place, group in enumerate(folder.groups):
+        own = tmp_path / f"run-{place}"
+        own.mkdir()
+        opened.append(rehearse(folder.path(group, ".draft"), None, own)[0])
+        for question, stated in zip(told["groups"][place]["questions"], plan["questions"], strict=True):
+            known = {each["people"]: each["half_width"] for each in stated["groups"]}
+            unit = 60.0 if stated["family"].startswith("bits") else 1.0
+            assert question["half_width"]["planned"] == pytest.approx(known[group.people] * unit)
+    for place, question in enumerate(opened[0].batch.task.draft.questions):
+        for one, each in enumerate(opened):
+            stated = half_width(each.batch.task.draft, place, each.batch.manifest.counts, 3)
+            alone = half_width(each.batch.task.draft, place, each.batch.manifest.counts)
+            found = [a.groups[one] for a in compare(opened, place) if a.shares == bool(question.choices)]
+            widest = max((cell.high - cell.low) / 2.0 for cell in found)
+            least = {0: 0.9, 1: 0.75, 2: 1.0 - 1e-9, 3: 0.9}[place]  # shares of a quarter err less than the worst ones
+            most = 1.0 + 1e-9 if place == 2 else 1.08  # an interval ends between two counts, here 1/200 apart
+            assert least * stated <= widest <= most * stated
+            assert alone < 0.9 * stated
+    plan_text = ok(run, "task", "plan", "survey.toml")
+    assert "The intervals of all 3 groups hold together. In a group of 200 people: ± " in plan_text
+
+
+def test_a_wish_is_that_of_the_widths_between_groups(run, tmp_path):
+    """± 8 points from 200 people can be had in one group alone, and not where three are compared."""
+    path = tmp_path / "survey.toml"
+    path.write_text(LARGER.replace("at_least = 5", "at_least = 5\nwanted = 5"), encoding="utf-8")
+    request = request_of_survey(path.read_bytes())
+    assert request.people == 200
+    plan = plan_collection(request)
+    alone = replace(request, questions=tuple(replace(each, groups=1) for each in request.questions))
+    assert max(choice.mixed for choice in plan.choices) > 0.05 >= max(c.mixed for c in plan_collection(alone).choices)
+    assert "± 5 points from 200 people at promise 1 cannot be had" in refused(
+        run, "task", "draft", "survey.toml", "--out", "x"
+    )
+
+
+@pytest.mark.costly
+def test_status_and_a_rehearsal_of_groups_state_what_open_prints(survey, run, tmp_path):
+    ok(run, "task", "draft", "survey.toml", "--out", "lunch")
+    ok(run, "task", "post", "lunch")
+    ok(run, "task", "codes", "lunch", "--links", "codes.csv")
+    with contextlib.closing(Store(tmp_path / "shuffledp.db")) as store:
+        answer_all(tmp_path / "lunch", store, tmp_path / "codes.csv")
+    together = json.loads(ok(run, "task", "status", "lunch", "--json"))["tasks"][0]
+    alone = json.loads(ok(run, "task", "status", "lunch/01-kitchen.task", "--json"))["tasks"][0]
+    draft = Groups.read(tmp_path / "lunch").task(Groups.read(tmp_path / "lunch").groups[0]).draft
+    counts = [level["held"] for level in together["levels"]]
+    for place in range(2):
+        assert together["questions"][place]["half_width"] == half_width(draft, place, counts, 3)
+        assert alone["questions"][place]["half_width"] == half_width(draft, place, counts)
+    assert "The intervals of all groups hold together." in ok(run, "task", "status", "lunch")
+    assert "These are people of the group “Kitchen” alone. Side by side" in ok(run, "task", "rehearse", "survey.toml")

@@ -409,12 +409,12 @@ def test_a_plan_shows_what_the_draft_writes(kinds, wish):
         assert (choice.question.family, choice.dummies) == (question.family, question.dummies)
         assert choice.cannot == ""
         width = width_of(question)
-        assert choice.mixed == pytest.approx(half_width(made, place, people) / width, rel=1e-12)
+        assert choice.mixed == pytest.approx(half_width(made, place, people, len(groups)) / width, rel=1e-12)
         assert plan.request.wanted is None or choice.mixed <= plan.request.wanted
         shown = {row.epsilon0: row.half_width for row in choice.rows}
         for level, one in enumerate(made.levels):
             alone = [sum(people) if j == level else 0 for j in range(len(people))]
-            assert shown[one.epsilon0] == pytest.approx(half_width(made, place, alone) / width, rel=1e-12)
+            assert shown[one.epsilon0] == pytest.approx(half_width(made, place, alone, len(groups)) / width, rel=1e-12)
         assert choice.limit <= min(shown.values())
 
 
@@ -565,3 +565,24 @@ def test_every_way_that_is_named_reaches_what_is_wanted(kinds, wishes):
     for name, value in found.items():
         other = {"people": more[1].replace(",", "")} if more is not None and name == "wanted" else {}
         assert draft_of_survey(changed(text, **{name: value}, **other), KEY).levels
+
+
+def test_a_plan_for_fewer_people_than_a_batch_needs_says_so(run, tmp_path):
+    (tmp_path / "survey.toml").write_bytes(survey(["a choice"], "people = 60"))
+    said = run("task", "plan", "survey.toml").out
+    assert "Of 60 people nothing is handed over, for at_least is 100: lower it, or ask more people." in said
+    assert "nothing is handed over" not in run("task", "plan", "survey.toml", "--people", "100").out
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("a number", "depends on your answer in {} of"), ("a choice", "in {} of 100")]
+)
+def test_plan_and_draft_say_the_same_of_what_is_read(run, tmp_path, kind, said):
+    """Of a number the plan said 65 and 93 of 100 cases, the draft 56 and 91: two events. A sent number is rounded."""
+    (tmp_path / "survey.toml").write_bytes(survey([kind], "people = 300"))
+    out = run("task", "draft", "survey.toml", "--out", "lunch").out
+    cases = {"a number": ("56", "91"), "a choice": ("65", "93")}[kind]
+    for level, number in zip(("2 careful", "4 usual"), cases, strict=True):
+        assert re.search(rf"│ {level}[^│]*│ +{number} │", out)
+        assert said.format(number) in out
+    assert ("depends on it in 100" in out) == (kind == "a number")

@@ -93,6 +93,16 @@ SURVEYS = {
     "equal options": (ASKED + 'options = ["a", "b", "a"]\n', "read the same", "write each once"),
     "equal rows": (ASKED + 'rows = ["a", "a"]\ncolumns = ["b", "c"]\n', "two rows read the same", "write each once"),
     "unknown words": (ASKED + "free_text = true\n", "nobody can add dummies", "up to 20,000 known words as words"),
+    "free words": (ASKED + 'kind = "text"\n', "there is no kind; .*nobody can add dummies", "up to 20,000 known words"),
+    "no answers": (ASKED, "needs answers of one kind: .*nobody can add dummies", "up to 20,000 known words as words"),
+    "no words": (ASKED + "words = []\n", "words must be at least 2; got 0", "up to 20,000 known words as words"),
+    "one choice": (ASKED + 'choices = ["a"]\n', "choices must be at least 2; got 1", "write what people may answer"),
+    "33 questions": (FIVE * 33, "questions must be at most 32; got 33", "ask the rest in a survey of its own"),
+    "no local noise": (
+        FIVE + '[[levels]]\nname = "x"\nepsilon0 = "none"\nplanned = 9\npromise = 1\n',
+        "level 'x': reports without local noise are not offered",
+        "write epsilon0 = 8 or less",
+    ),
     "wanted": ("wanted = 0.1\n" + FIVE, "cannot be had", "It takes [0-9,]+ people"),
 }
 
@@ -108,6 +118,9 @@ def test_missing_keys_are_named_all_at_once(run, tmp_path):
     (tmp_path / "s.toml").write_text(SURVEY + FIVE + '[[levels]]\nname = "x"\nepsilon0 = 2.0\n', encoding="utf-8")
     told = run("task", "draft", "s.toml", "--out", "lunch").error
     assert told == "the survey, level 'x': missing keys promise, planned; write promise = 1.0, planned = 9"
+    (tmp_path / "s.toml").write_text(SURVEY.replace(', page = "A newspaper"', "") + FIVE, encoding="utf-8")
+    told = run("task", "draft", "s.toml", "--out", "lunch").error
+    assert told == 'the survey, operated_by: missing key page; write page = "B"'
 
 
 @pytest.mark.costly("long words", "promise", "promise of a level", "wanted", "words")
@@ -146,6 +159,10 @@ MARGINS = {
     "nothing": ("", "no line; give each category"),
     "twice": ("age,row 1,300\nage,row 1,300\n", "one twice"),
     "a category missing": ("age,row 1,300\n", "lack 'row 2'; add its line"),
+    "a category misspelt": (
+        "age,row 1,300\nage,rwo 2,30\n",
+        "have 'rwo 2', of which nothing was asked, and lack 'row 2': spell the categories as they were asked",
+    ),
     "an unknown category": ("age,row 1,300\nage,row 2,30\nage,old,3\n", "'old', of which nothing was asked; put it"),
     "another question": ("x,choice 1,300\nx,choice 2,300\n", "question 2.*asked by itself.*ask both in one table"),
     "no question": ("x,f,300\nx,m,300\n", "fit no table of this survey.*ask both in one table"),
@@ -195,3 +212,16 @@ def test_margins_that_fit_are_on_every_output(run, collected, more):
     for shown in (run(*OPEN).out, (collected / "lunch.html").read_text(encoding="utf-8")):
         assert "9,940 of 10,000 people did not answer" in " ".join(shown.split())
         assert "the people for whom the answers stand" in " ".join(shown.split())
+
+
+def test_open_says_where_noise_has_moved_a_share_below_0(run, tmp_path):
+    """The table printed -3.1 % beside an interval from 0, without a word."""
+    task = posted_second(choice(4), levels=((4.0, 60, 1.0),))
+    people = [(0, [i % 2]) for i in range(60)]
+    (tmp_path / "lunch.batch").write_bytes(batch_of(task, *reports_of_people(task, people, simulation_random(3))))
+    (tmp_path / "lunch.key").write_bytes(analyzer_key(task).document())
+    out = run("open", "lunch.batch", "--key", "lunch.key").out
+    found = re.findall(r"│ choice \d │ +(-?)[\d.]+% │[^│]*│ +([^│]*[^│ ]) +│", out)
+    assert len(found) == 4
+    assert [ends.startswith("below 0: noise; at most ") for _, ends in found] == [sign == "-" for sign, _ in found]
+    assert any(sign for sign, _ in found)

@@ -11,8 +11,7 @@ from benchmarks.bench_survey import LINES, PEOPLE, Found, Setting, line, orbits,
 
 from shuffledp.ball import Column
 from shuffledp.collection.laws import covers
-from shuffledp.collection.promise import ONE_SHUFFLER, check_floor
-from shuffledp.collection.survey import LARGEST_OFFERED, check_budgets
+from shuffledp.collection.promise import LARGEST_OFFERED, ONE_SHUFFLER, check_budgets, check_floor
 from shuffledp.errors import InvalidInput
 
 LIMIT = next(settings(["limit at 1"], [200]))

@@ -14,14 +14,16 @@ from shuffledp.collection.estimates import (
     Spread,
     SpreadEstimate,
     Tallied,
+    bits_law,
     count_law,
     dummies_along,
     dummies_between,
     estimate_question,
+    slope_of,
     slopes_of,
 )
 from shuffledp.collection.kinds import CONFIDENCE, More, half_width, margins_at, more_of
-from shuffledp.collection.laws import drawn_columns
+from shuffledp.collection.laws import drawn_columns, needed_ball, parts_of
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.task import Draft
 from shuffledp.numerics.randomness import Randomness, simulation_random
@@ -236,3 +238,32 @@ def test_what_is_promised_of_the_margins_of_a_table_is_what_is_printed():
         assert float((high - low).max()) / 2.0 == pytest.approx(promised, rel=0.03)
         alone = found.confidence_interval(CONFIDENCE)
         assert promised > 1.1 * float((alone[1] - alone[0]).max()) / 2.0
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("people", [20, 100, 500, 1000])
+@pytest.mark.parametrize("promise", [0.25, 2.0])
+def test_intervals_of_a_mean_of_bits_cover_exactly_computed_and_less_noise_never_widens_them(people, promise):
+    """The law of the ones is computed, of people at one value or half at each end; ± .02741 at 3.5 was .02749 at 4."""
+    widths: list[float] = []
+    for epsilon0 in (1.0, 2.0, 3.0, 3.5, 3.75, 4.0, 4.5, 5.0, 6.0, 8.0):
+        family = Family("bits:4", 101)
+        (dummies,) = parts_of(needed_ball([(1.0, promise), (8.0, promise)], [family], 1e-6))
+        slope = slope_of(family, family.threshold(epsilon0))
+        known = bits_law(family, dummies, (slope,), (people,))
+        widths.append(float(known.half_width(0.05, known.standard_error)))
+        around = np.array(dummies_along(family, dummies, (0, 1)))
+        for shares in ((0.0, 0.0), (0.125, 0.125), (0.3, 0.3), (0.0, 1.0)):
+            ones = np.array([1.0])
+            for share in shares:
+                low = min(int(4 * share), 3)
+                one = np.full(5, (1.0 - slope) / 5)
+                one[[low, low + 1]] += slope * np.array([low + 1 - 4 * share, 4 * share - low])
+                points = 4 * (people // 2) + 1
+                law = np.fft.irfft(np.fft.rfft(one, 2 * points) ** (people // 2), 2 * points)[:points]
+                ones = np.convolve(ones, np.maximum(law, 0.0))
+            chances = np.convolve(ones, around)
+            found = 0.5 + (np.arange(chances.size) - len(around) // 2 - 2 * people) / (4 * people * slope)
+            covered = chances[np.abs(found - np.mean(shares)) <= widths[-1] + 1e-12].sum()
+            assert covered >= 0.955 or widths[-1] > 0.5, (epsilon0, shares)
+    assert widths == sorted(widths, reverse=True)

@@ -12,10 +12,11 @@ import pytest
 from shuffledp.collection.answers import print_task, shown_order
 from shuffledp.collection.client import Client
 from shuffledp.collection.rehearsal import trial_of
-from shuffledp.collection.task import Draft
+from shuffledp.collection.sealing import Opener
+from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.randomness import simulation_random
-from tests.collection.tasks import IDENTITY, bits, choice, parse, posted_second, second, several, table, words
+from tests.collection.tasks import IDENTITY, SHUFFLER, bits, choice, parse, posted_second, second, several, table, words
 from tests.collection.test_optional import ASKED, CHOICE, HEAD, drafted
 
 ORDER = '\norder = "random"'
@@ -133,3 +134,35 @@ def test_a_preview_shows_the_order_that_people_will_get(tmp_path):
     path.write_text(HEAD % 'order = "random"' + question, encoding="utf-8")
     draft = trial_of(path, IDENTITY).task.draft
     assert (draft.random_order, draft.questions[0].random_order) == (True, True)
+
+
+def test_a_task_is_shown_in_the_language_that_was_asked_for(capsys):
+    """In German and French the line of the organizer, and how a question is answered, were English."""
+    from shuffledp.collection import answers
+
+    texts = {"en": "Q", "de": "F", "fr": "D"}
+
+    def told(value: Any) -> Any:
+        """The same with every text in three languages."""
+        if isinstance(value, list):
+            return [told(entry) for entry in value]
+        if not isinstance(value, dict):
+            return value
+        if set(value) == {"en"}:
+            return {name: f"{first} {value['en']}" for name, first in texts.items()}
+        return {key: told(entry) for key, entry in value.items()}
+
+    asked = (choice(3), several(3), table(2, 2), bits(), words(4))
+    whole = second(*asked, order="random", levels=((4.0, 99, 8.0),))
+    task = PostedTask.post(parse(told(whole)), Opener(SHUFFLER).public, IDENTITY)
+    seen = {}
+    for language in texts:
+        print_task(task, language)
+        seen[language] = " ".join(capsys.readouterr().out.split())
+    for english in ("privacy notice", "open from", "any of", "one of", "a number", "in steps", "The order"):
+        assert english in seen["en"]
+        assert english not in seen["de"] + seen["fr"]
+    assert "beliebige von „F" in seen["de"]
+    assert "un nombre de 0 à " in seen["fr"]
+    names = [sorted(re.findall("[{][a-z]+[}]", str(each))) for each in answers._SAID.values()]
+    assert names[0] == names[1] == names[2]

@@ -47,7 +47,62 @@ _ENDS = {
 }
 
 
-_HOW = {"several": "any of ", "list": "one of ", "table": "one of "}
+_SAID = {
+    "en": {
+        "about": "{organizer} ({contact}); privacy notice: {notice}; open from {opens} to {closes}",
+        "moved": "Its end was moved: it is open to {closes}.",
+        "dictionary": "one of {count} words, such as {first}, {second}, or {last}",
+        "number": "a number from {low} to {high} in steps of {step}",
+        "several": "any of {answers}",
+        "one": "one of {answers}",
+        "order": "The order is drawn each time they are shown; --answer goes by their numbers.",
+        "spent": "Sent to {organizer} before from this device: {answers}, together {local}{apart}.",
+        "apart": " if shuffler and analyzer are one, {promise} at delta = {delta} by their promises",
+        "answer": "{count} answer",
+        "answers": "{count} answers",
+        "again": "The report that was drawn before is sent again; --level and --answer change nothing.",
+        "held": "The shuffler holds your answer to {title}.",
+    },
+    "de": {
+        "about": "{organizer} ({contact}); Datenschutzhinweise: {notice}; offen von {opens} bis {closes}",
+        "moved": "Das Ende wurde verschoben: offen bis {closes}.",
+        "dictionary": "eines von {count} Wörtern, etwa {first}, {second} oder {last}",
+        "number": "eine Zahl von {low} bis {high} in Schritten von {step}",
+        "several": "beliebige von {answers}",
+        "one": "eines von {answers}",
+        "order": "Die Reihenfolge wird bei jedem Anzeigen neu gezogen; --answer folgt den Nummern der Fragen.",
+        "spent": "Von diesem Gerät zuvor an {organizer} gesendet: {answers}, zusammen {local}{apart}.",
+        "apart": ", wenn Mischer und Auswerter eins sind, {promise} bei delta = {delta} nach ihren Versprechen",
+        "answer": "{count} Antwort",
+        "answers": "{count} Antworten",
+        "again": "Der Bericht, der zuvor gezogen wurde, wird noch einmal gesendet; --level und --answer ändern nichts.",
+        "held": "Der Mischer hat Ihre Antwort auf {title}.",
+    },
+    "fr": {
+        "about": "{organizer} ({contact}) ; protection des données : {notice} ; ouvert du {opens} au {closes}",
+        "moved": "La fin a été déplacée : ouvert jusqu’au {closes}.",
+        "dictionary": "l’un des {count} mots, comme {first}, {second} ou {last}",
+        "number": "un nombre de {low} à {high} par pas de {step}",
+        "several": "n’importe lesquelles de {answers}",
+        "one": "l’une de {answers}",
+        "order": "L’ordre est tiré à chaque affichage ; --answer suit les numéros des questions.",
+        "spent": "Déjà envoyé à {organizer} depuis cet appareil : {answers}, ensemble {local}{apart}.",
+        "apart": " si mélangeur et analyste ne font qu’un, {promise} à delta = {delta} selon leurs promesses",
+        "answer": "{count} réponse",
+        "answers": "{count} réponses",
+        "again": "Le rapport tiré auparavant est renvoyé ; --level et --answer ne changent rien.",
+        "held": "Le mélangeur a votre réponse à {title}.",
+    },
+}
+"""What the program says to a participant, by language; the organizer's words and numbers are filled in."""
+
+
+def _said(key: str, language: str, **words: object) -> str:
+    return _SAID[language][key].format_map(words)
+
+
+def _decimal(told: str, language: str) -> str:
+    return told if language == "en" else told.replace(".", ",")
 
 
 def run_show(link_text: str, language: str, person: str, state: Path | None, *, as_json: bool) -> None:
@@ -67,8 +122,8 @@ def run_show(link_text: str, language: str, person: str, state: Path | None, *, 
         return
     print_task(task, language)
     if notice is not None:
-        console().print(f"Its end was moved: it is open to {write_time(notice.closes)}.", highlight=False)
-    _print_spent(task, device)
+        console().print(_said("moved", language, closes=write_time(notice.closes)), highlight=False)
+    _print_spent(task, device, language)
 
 
 def run_answer(
@@ -106,9 +161,9 @@ def run_answer(
     if not as_json:
         told = what_is_promised(task.draft, place, language)
         console().print(escape(told.sentences[0][1]), highlight=False)
-        _print_spent(task, device)
+        _print_spent(task, device, language)
         if device.waits(task):
-            console().print("The report that was drawn before is sent again; --level and --answer change nothing.")
+            console().print(_said("again", language))
     with working("Sending"):
         try:
             verdict = device.answer(link, task, codes, place, patience=patience)
@@ -120,7 +175,8 @@ def run_answer(
     if as_json:
         print(dumps({"held": True, "id": task.id, "ledger": device.spent(task.draft.organizer)}))
     else:
-        console().print(escape(f"The shuffler holds your answer to {quoted(task.title)}."), highlight=False)
+        title = quoted(in_language(task.draft.title, language), language)
+        console().print(escape(_said("held", language, title=title)), highlight=False)
 
 
 def run_open(
@@ -243,13 +299,9 @@ def print_task(task: PostedTask, language: str) -> None:
         return quoted(text, language)  # whatever the organizer wrote: it must not pass for words of this program
 
     shown.print(f"[bold]{escape(theirs(in_language(draft.title, language)))}[/]", highlight=False)
-    shown.print(
-        escape(
-            f"{theirs(draft.organizer)} ({theirs(draft.contact)}); privacy notice: {draft.privacy_notice}; open "
-            f"from {write_time(draft.opens)} to {write_time(draft.closes)}"
-        ),
-        highlight=False,
-    )
+    about = {"organizer": theirs(draft.organizer), "contact": theirs(draft.contact), "notice": draft.privacy_notice}
+    about |= {name: write_time(getattr(draft, name)) for name in ("opens", "closes")}
+    shown.print(escape(_said("about", language, **about)), highlight=False)
     if draft.introduction:
         shown.print(escape(theirs(in_language(draft.introduction, language))), highlight=False)
     questions, answers = shown_order(draft, secure_random())
@@ -257,17 +309,21 @@ def print_task(task: PostedTask, language: str) -> None:
         question = draft.questions[place]
         if question.kind == "dictionary":
             ends = [theirs(in_language(question.choices[each], language)) for each in (0, 1, -1)]
-            said = f"one of {count(len(question.choices))} words, such as {ends[0]}, {ends[1]}, or {ends[2]}"
+            ends = dict(zip(("first", "second", "last"), ends, strict=True))
+            said = _said("dictionary", language, count=count(len(question.choices)), **ends)
         elif question.kind != "number":
             choices = (question.choices[i] for i in answers[place])
-            said = _HOW.get(question.kind, "") + ", ".join(theirs(in_language(choice, language)) for choice in choices)
+            said = ", ".join(theirs(in_language(choice, language)) for choice in choices)
+            if question.kind in ("several", "list", "table"):
+                said = _said("several" if question.kind == "several" else "one", language, answers=said)
         else:
-            said = f"a number from {question.low:g} to {question.high:g} in steps of {question.step:g}"
+            ends = {name: _decimal(f"{getattr(question, name):g}", language) for name in ("low", "high", "step")}
+            said = _said("number", language, **ends)
         shown.print(escape(f"{place + 1}. {theirs(in_language(question.text, language))} ({said})"), highlight=False)
         if question.explanation:
             shown.print(escape(f"   {theirs(in_language(question.explanation, language))}"), highlight=False)
     if draft.random_order:
-        shown.print("The order is drawn each time they are shown; --answer goes by their numbers.", highlight=False)
+        shown.print(_said("order", language), highlight=False)
     for place in range(len(draft.levels)):
         shown.print()
         shown.print(escape(what_is_promised(draft, place, language).text), highlight=False)
@@ -300,19 +356,18 @@ def shown_order(draft: Draft, random: Randomness) -> tuple[list[int], list[list[
     return places(len(draft.questions), draft.random_order), answers
 
 
-def _print_spent(task: PostedTask, device: Device) -> None:
+def _print_spent(task: PostedTask, device: Device, language: str) -> None:
     spent = device.spent(task.draft.organizer)
     if not spent["answers"]:
         return
-    told = f"together {up(spent['epsilon0'])}"
+    local, promise = (_decimal(up(spent[name]), language) for name in ("epsilon0", "promise"))
+    apart = ""
     if spent["promise"] < spent["epsilon0"]:  # where one hand ran everything nothing smaller was promised
-        central = f"{up(spent['promise'])} at delta = {probability(spent['delta'])} by their promises"
-        told += f" if shuffler and analyzer are one, {central}"
-    sent = counted(spent["answers"], "answer")
-    console().print(
-        f"Sent to {escape(quoted(task.draft.organizer))} before from this device: {sent}, {told}.",
-        highlight=False,
-    )
+        apart = _said("apart", language, promise=promise, delta=probability(spent["delta"]))
+    sent = _said("answer" if spent["answers"] == 1 else "answers", language, count=count(spent["answers"]))
+    organizer = quoted(task.draft.organizer, language)
+    told = _said("spent", language, organizer=organizer, answers=sent, local=local, apart=apart)
+    console().print(escape(told), highlight=False)
 
 
 def _print_opened(opened: Opened) -> None:
@@ -326,7 +381,7 @@ def _print_opened(opened: Opened) -> None:
     for place, (question, release, junk, more, weighted) in enumerate(asked):
         title, shares = escape(next(iter(question.text.values()))), question.kind != "number"
         view = view_of(release, simultaneous=question.together)
-        lines = [(entry.name, *cells(view, entry, hedged=False)) for entry in view.entries()]
+        lines = [(entry.name, *cells(view, entry)) for entry in view.entries()]
         if not view.shape.label:
             ((_, value, _, ends),) = lines
             shown.print(f"[bold]{title}[/] {value} ({CONFIDENCE:.0%} interval {ends})")

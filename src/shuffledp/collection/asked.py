@@ -169,7 +169,7 @@ class Question:
         return self.kind in TOGETHER
 
     def true_share(self, keep: int) -> Fraction:
-        """Return the probability that what is sent supports the true answer; of a dictionary, that either cell does.
+        """Return the probability that what is sent is the true answer (`Family.true_share`), or either of its cells.
 
         Parameters
         ----------

@@ -88,15 +88,20 @@ class Family:
         """f, the share of all reports that belong to one answer."""
         return Fraction(1, self.reports) if self.kind in ("krr", "bits") else Fraction(1, 2)
 
-    def true_share(self, keep: int) -> Fraction:
-        """Return the probability that a report supports the true answer, if the task states ``keep``.
+    @property
+    def is_answer(self) -> bool:
+        """Whether a report is one of the answers; that of a number is rounded, one of ``hadamard:K`` is a bit."""
+        return self.kind in ("rr", "krr")
 
-        A report of ``rr`` or ``krr:K`` then is that answer; one of ``hadamard:K`` is a bit that fits it, one of
-        ``one-bit`` the end of the range nearer to the number's random rounding, and one of ``bits:B`` the rounded
-        number.
+    def true_share(self, keep: int) -> Fraction:
+        """Return the probability that a report is the true answer or, if it is none, that it depends on the answer.
+
+        Parameters
+        ----------
+        keep : int
+            K of the task.
         """
-        values = 2 if self.kind in ("one-bit", "hadamard") else self.reports
-        return (keep + Fraction(WHOLE - keep, values)) / WHOLE
+        return Fraction(keep, WHOLE) + (Fraction(WHOLE - keep, self.reports * WHOLE) if self.is_answer else 0)
 
     def library(self, low: float = 0.0, high: float = 1.0) -> RandomizedResponse | HadamardResponse | OneBit:
         """Return the same randomizer as a class of `shuffledp.randomizers`; a number needs its range.

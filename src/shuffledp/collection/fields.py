@@ -176,7 +176,10 @@ class Fields:
         """Read a list of `low` to `high` values of any type."""
         value = self.take(key)
         if not isinstance(value, list) or not low <= len(value) <= high:
-            self.refuse(key, value, f"a list of {low} to {high}" if low < high else f"a list of {low}")
+            rule = f"a list of {low} to {high}" if low < high else f"a list of {low}"
+            if isinstance(value, list):
+                raise InvalidInput(f"{self.what}: {shown(key)} must be {rule}; got {len(value):,}")
+            self.refuse(key, value, rule)
         return value
 
     def objects(self, key: str, low: int, high: int, read: Callable[[Fields], T]) -> tuple[T, ...]:

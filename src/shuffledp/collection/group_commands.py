@@ -309,7 +309,7 @@ def print_groups(drafts: list[tuple[SurveyGroup, Draft]], out: Path) -> None:
         table.add_column(heading, justify="left" if heading == "group" else "right")
     for group, draft in drafts:
         worth = [(cost.planned / (width_of(question) or 1.0), cost.planned, question)
-                 for question, cost in zip(draft.questions, prices(draft), strict=True)]  # fmt: skip
+                 for question, cost in zip(draft.questions, prices(draft, len(drafts)), strict=True)]  # fmt: skip
         _, width, question = max(worth, key=lambda each: each[0])
         shares = question.kind != "number"
         worst = f"{plus_minus(width, width_of(question), shares=shares)} ({next(iter(question.text.values()))})"
@@ -318,7 +318,8 @@ def print_groups(drafts: list[tuple[SurveyGroup, Draft]], out: Path) -> None:
     smallest = min((group for group, _ in drafts), key=lambda group: group.people)
     shown.print(
         f"The smallest group is {escape(smallest.first)}, {counted(smallest.people, 'person', 'people')}: look at its "
-        "line before you invite anybody. Its answers are the least precise; its people are promised the same.",
+        "line before you invite anybody. Its answers are the least precise; its people are promised the same. Every "
+        "± is of the intervals that open prints side by side: those of all groups hold together, question by question.",
         highlight=False,
     )
     shown.print(

@@ -84,7 +84,7 @@ ERROR_RATE = 0.05
 CONFIDENCE = 0.95
 
 
-def miss_of(kind: str, targets: int) -> float:
+def miss_of(kind: str, targets: int, groups: int = 1) -> float:
     """Return the probability with which each printed interval of a question's answers may miss.
 
     Parameters
@@ -94,8 +94,11 @@ def miss_of(kind: str, targets: int) -> float:
     targets : int
         Number of its answers or, of a margin of a table, of rows or columns; of a dictionary any number: the intervals
         of all cells of its two columns hold together.
+    groups : int
+        Number of groups that are compared: from 2 on the intervals of all answers in all of them hold together.
     """
     together = 1 if kind not in TOGETHER else 2 * WORD_CELLS if kind == "dictionary" else targets
+    together = groups * targets if groups > 1 else together
     return chance_of_a_miss(CONFIDENCE, together)
 
 
@@ -582,21 +585,28 @@ class Price:
     margins: tuple[float, ...] = ()
 
 
-def prices(draft: Draft) -> tuple[Price, ...]:
+def prices(draft: Draft, groups: int = 1) -> tuple[Price, ...]:
     """Return the accuracy of the answers to a draft's questions.
 
     Parameters
     ----------
     draft : Draft
         The draft; people are mixed over levels as planned.
+    groups : int
+        Number of groups of the survey, of which this is the draft of one.
     """
     mix = [level.planned for level in draft.levels]
     if not sum(mix):
         mix = [1] * len(draft.levels)
-    return tuple(_price(draft, place, mix) for place in range(len(draft.questions)))
+    return tuple(_price(draft, place, mix, groups) for place in range(len(draft.questions)))
 
 
-def half_width(draft: Draft, place: int, counts: Sequence[int], *, dummies: bool = True) -> float:
+def miss_in(question: Question, groups: int = 1) -> float:
+    """Return `miss_of` for a question of a draft: that of a survey of ``groups`` groups."""
+    return miss_of(question.kind, len(question.choices) or 1, groups)
+
+
+def half_width(draft: Draft, place: int, counts: Sequence[int], groups: int = 1, *, dummies: bool = True) -> float:
     """Return half the length of the interval that will be printed, in the answer's unit, at the worst answers.
 
     Parameters
@@ -607,6 +617,8 @@ def half_width(draft: Draft, place: int, counts: Sequence[int], *, dummies: bool
         Index of the question, from 0.
     counts : sequence of int
         Number of people at each level.
+    groups : int
+        As for `miss_of`.
     dummies : bool
         Whether the dummies' variance is included.
 
@@ -619,7 +631,7 @@ def half_width(draft: Draft, place: int, counts: Sequence[int], *, dummies: bool
         return math.inf
     question, slopes = draft.questions[place], slopes_of(draft, place).slopes
     added = question.dummies if dummies else NO_DUMMIES
-    miss = miss_of(question.kind, question.family.records)
+    miss = miss_in(question, groups)
     return width_of(question) * predicted_half_width(question.family, added, slopes, tuple(counts), miss)
 
 
@@ -689,14 +701,14 @@ def margins_line(margins: Sequence[float]) -> str:
     return f"Stated is the half-width of a cell's share; of a whole row's share: {row}, of a whole column's: {column}"
 
 
-def _price(draft: Draft, place: int, mix: Sequence[int]) -> Price:
+def _price(draft: Draft, place: int, mix: Sequence[int], groups: int) -> Price:
     question = draft.questions[place]
-    planned = half_width(draft, place, mix)
+    planned = half_width(draft, place, mix, groups)
     return Price(
         planned=planned,
-        at_least=half_width(draft, place, scaled_counts(mix, draft.at_least)),
-        for_five_points=_people_for(draft, place, mix, POINTS * width_of(question)),
-        widening=planned / half_width(draft, place, mix, dummies=False),
+        at_least=half_width(draft, place, scaled_counts(mix, draft.at_least), groups),
+        for_five_points=_people_for(draft, place, mix, groups),
+        widening=planned / half_width(draft, place, mix, groups, dummies=False),
         junk_shift=shift_of_future_junk(slopes_of(draft, place), mix, JUNK, width_of(question)),
         level_shift=tuple(shift_of_levels(draft, place, mix, share, told=False) for share in FALSE_LEVELS),
         present_from=(
@@ -708,19 +720,19 @@ def _price(draft: Draft, place: int, mix: Sequence[int]) -> Price:
     )
 
 
-def _people_for(draft: Draft, place: int, mix: Sequence[int], wanted: float) -> int | None:
-    """Return the smallest number of people, mixed as planned, with the wanted half-width, up to half a per cent.
+def _people_for(draft: Draft, place: int, mix: Sequence[int], groups: int) -> int | None:
+    """Return the least number of people, mixed as planned, with a half-width of `POINTS`, up to half a per cent.
 
     The normal law gives an approximate number; the exact laws are inverted around it.
     """
     question, known = draft.questions[place], slopes_of(draft, place)
-    share, z = wanted / width_of(question), -float(ndtri(miss_of(question.kind, question.family.records) / 2.0))
+    z, wanted = -float(ndtri(miss_in(question, groups) / 2.0)), POINTS * width_of(question)
 
     def normal(people: int) -> bool:
-        return z * math.sqrt(predicted_variance(question, known, scaled_counts(mix, people))) <= share
+        return z * math.sqrt(predicted_variance(question, known, scaled_counts(mix, people))) <= POINTS
 
     def printed(people: int) -> bool:
-        return half_width(draft, place, scaled_counts(mix, people)) <= wanted
+        return half_width(draft, place, scaled_counts(mix, people), groups) <= wanted
 
     if not normal(MOST):
         return None

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hmac
 import math
 import time
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -219,7 +220,7 @@ def needed_ball(
     Raises
     ------
     InvalidInput
-        If a promise is too small.
+        If a promise is too small, or so small that `check_law_work` would refuse every law that keeps it.
     """
     columns = tuple(column_of(family) for family in families)
     wanted = [
@@ -227,14 +228,19 @@ def needed_ball(
     ]
     if not wanted:
         return BallDummies(columns, (WHOLE,), (0,) * len(columns))
-    return BallDummies.of_promise(columns, wanted, delta, reports)
+    sizes = set(map(_size, families))
+    longest = bisect_right(range(LARGEST_RADIUS), MOST_LAW_WORK, key=lambda r: sum(_ball_work(k, r + 2) for k in sizes))
+    return BallDummies.of_promise(columns, wanted, delta, reports, largest=longest)
 
 
 def no_law(levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float) -> str:
     """Return words on promises that no law keeps, without a way out."""
     names = ", ".join(f"{times} of {name}" for name, times in Counter(family.name for family in families).items())
     told = in_words_of_promises([promise for _, promise in levels])
-    return f"no law with up to {MOST_ROWS:,} dummies a column keeps {told} for {names} at delta = {delta:g}"
+    return (
+        f"no law with up to {MOST_ROWS:,} dummies a column, certified in time by a browser, keeps {told} for {names} "
+        f"at delta = {delta:g}"
+    )
 
 
 def in_words_of_promises(promises: Sequence[float]) -> str:
@@ -277,7 +283,11 @@ def _work(columns: Sequence[tuple[int, Dummies]]) -> int:
 
 def _law_work(size: int, law: Dummies) -> int:
     many = len(law.draw)
-    return 4 * many * many + 32 * size * many if law.law == "normal" else many * (size + many // 8)
+    return 4 * many * many + 32 * size * many if law.law == "normal" else _ball_work(size, many)
+
+
+def _ball_work(size: int, radii: int) -> int:
+    return radii * (size + radii // 8)
 
 
 def _size(family: Family) -> int:

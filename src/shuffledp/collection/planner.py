@@ -41,7 +41,7 @@ from shuffledp.collection.laws import (
 )
 from shuffledp.collection.promise import ONE_SHUFFLER, dummies_if_any
 from shuffledp.errors import InvalidInput, Refused, whole_number
-from shuffledp.in_words import count, half_width_words
+from shuffledp.in_words import count, counted, half_width_words
 from shuffledp.numerics.floats import few_digits_up
 
 Z95 = 1.959963984540054
@@ -53,6 +53,8 @@ MANY = 3
 MOST_PROMISED = 8.0
 """Largest promise that is named as a way to a wanted half-width."""
 _MOST_TRIES = 12
+_MOST_SIZES = 6
+"""Number of different sizes of groups beyond which only the smallest and the largest are shown."""
 OFFERED = (("careful", 2.0), ("usual", 4.0), ("open", 6.0))
 """The levels of a survey that states neither levels nor a wanted half-width."""
 
@@ -74,8 +76,10 @@ class Planned:
         Kind of its question.
     shape : tuple of int
         Number of rows and of columns of a table; empty for other kinds.
-    words : int
-        Number of answers of a dictionary, of which this is one of two columns; 0 for other questions.
+    answers : int
+        Number of shares that are estimated, 1 of a number; 0: as many as the family has answers.
+    groups : int
+        Number of groups whose answers are compared; 1 without groups.
     """
 
     text: str
@@ -84,7 +88,8 @@ class Planned:
     high: float = 1.0
     kind: Kind = "choice"
     shape: tuple[int, ...] = ()
-    words: int = 0
+    answers: int = 0
+    groups: int = 1
 
     @property
     def is_share(self) -> bool:
@@ -92,9 +97,14 @@ class Planned:
         return self.family.kind not in ("one-bit", "bits")
 
     @property
+    def words(self) -> int:
+        """Number of answers of a dictionary, of which this is one of two columns; 0 for other questions."""
+        return self.answers if self.kind == "dictionary" else 0
+
+    @property
     def miss(self) -> float:
         """Probability with which each printed interval of its answers may miss."""
-        return miss_of(self.kind, self.family.records)
+        return miss_of(self.kind, self.answers or self.family.records, self.groups)
 
 
 Levels = tuple[tuple[str, float, int], ...]
@@ -129,6 +139,10 @@ class Request:
         Whether the organizer accepts an epsilon0 above 4 with a single shuffler.
     one_hand : bool
         Whether one hand shuffles and analyzes, which allows at most 4.
+    at_least : int
+        Smallest number of people from whom anything is handed over.
+    groups : tuple of int
+        Number of people in each group of the survey, of which one is planned; none without groups.
 
     Raises
     ------
@@ -147,6 +161,8 @@ class Request:
     promises: tuple[float, ...] = ()
     accepted: bool = False
     one_hand: bool = False
+    at_least: int = 0
+    groups: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name, most in (("people", MOST), ("shufflers", 8)):
@@ -174,6 +190,11 @@ class Request:
         counts = [planned for _, _, planned in self.levels]
         scaled = zip(self.levels, scaled_counts(counts, people) if self.levels else (), strict=True)
         return replace(self, people=people, levels=tuple((name, e, n) for (name, e, _), n in scaled))
+
+    def among(self, groups: Sequence[int]) -> Request:
+        """Return the request for one of several groups that are compared, given how many people each has."""
+        questions = tuple(replace(each, groups=max(len(groups), 1)) for each in self.questions)
+        return replace(self, questions=questions, groups=tuple(groups))
 
     def promising(self, promise: float) -> Request:
         """Return the request with another promise, the same for every level."""
@@ -230,7 +251,7 @@ class Row:
     epsilon0 : float
         The local budget, nats.
     true_share : Fraction
-        The probability that the report supports the true answer, below 1.
+        The probability that the report is the true answer or, of a number, that it depends on it; below 1.
     half_width : float
         Half-width of the interval that will be printed if everybody answers at this budget, as a share of the range.
     junk_shift : float
@@ -266,6 +287,8 @@ class Choice:
         Half-width if people spread over the levels as planned, as a share of the range.
     margins : tuple of float
         The same for the rows and the columns of a table; empty for other kinds.
+    groups : tuple of (int, float)
+        Number of people of some groups, the smallest and the largest among them, and half-width in each, as a share.
     """
 
     question: Planned
@@ -275,6 +298,7 @@ class Choice:
     cannot: str
     mixed: float
     margins: tuple[float, ...]
+    groups: tuple[tuple[int, float], ...] = ()
 
 
 def default_levels(largest: float, people: int) -> Levels:
@@ -388,13 +412,16 @@ def plan_collection(request: Request) -> CollectionPlan:
         budgets = [e for e in request.budgets if e <= (top if request.wanted is None else request.largest)]
         above = (_if_any(request, _best(request)) if budgets[-1] > top else None) or offer
         budgets = budgets if above is not offer else [e for e in budgets if e <= top]
+    sizes = sorted(set(request.groups))
+    others = [(n, offer_of(request.of(n))) for n in (sizes if len(sizes) <= _MOST_SIZES else (sizes[0], sizes[-1]))]
     known: dict[Planned, Choice] = {}  # columns of one question have one answer
     for place in _first_of_each(offer.questions):
         question, dummies, limit = offer.questions[place], offer.dummies[place], _limit(bare, place)
         rows = tuple(_row(offer if epsilon0 <= top else above, place, epsilon0) for epsilon0 in budgets)
         limit = min(limit, *(row.half_width for row in rows))  # the interval of a small error is a little wide
         cannot, widths = _cannot(offer, place, limit), (offer.width(place), offer.margins(place))
-        known[question] = Choice(question, dummies, limit, rows, cannot, *widths)
+        groups = tuple((people, other.width(place)) for people, other in others)
+        known[question] = Choice(question, dummies, limit, rows, cannot, *widths, groups)
     return CollectionPlan(offer, tuple(known[question] for question in offer.questions))
 
 
@@ -692,6 +719,10 @@ def sentences_of(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
     if others:
         elsewhere = " and ".join(f"{count(planned)} at {epsilon0:g}" for _, epsilon0, planned in others)
         yield f"With {elsewhere}: {in_words(choice.question, choice.mixed)}."
+    if choice.groups:
+        sizes = [(counted(n, "person", "people"), in_words(choice.question, width)) for n, width in choice.groups]
+        told = ", ".join(f"of {size}: {width}" for size, width in sizes)
+        yield f"The intervals of all {count(choice.question.groups)} groups hold together. In a group {told}."
     if choice.margins:
         yield f"{margins_line(choice.margins)}."
     if choice.question.is_share:
@@ -705,8 +736,20 @@ def sentences_of(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
         yield choice.cannot
 
 
+def remarks_of(plan: CollectionPlan) -> Iterator[str]:
+    """Return what the plan says of the whole survey."""
+    people, least = plan.request.people, plan.request.at_least
+    if people < least:
+        yield (
+            f"Of {counted(people, 'person', 'people')} nothing is handed over, for at_least is {count(least)}: lower "
+            "it, or ask more people."
+        )
+
+
 def _together(question: Planned) -> str:
     """Return words on intervals that hold together; "" for a question whose intervals hold one by one."""
+    if question.groups > 1:
+        return ", all intervals of the question in all groups together"
     return ", all intervals of the question together" if question.kind in TOGETHER else ""
 
 

@@ -42,6 +42,7 @@ from shuffledp.collection.planner import (
     half_width_of,
     in_words,
     plan_collection,
+    remarks_of,
     seen_at,
     sentences_of,
 )
@@ -91,6 +92,7 @@ def plan_object(plan: CollectionPlan) -> dict[str, Any]:
                 ],
                 "mixed": choice.mixed,
                 **margins_object(choice.margins),
+                **({"groups": [{"people": n, "half_width": w} for n, w in choice.groups]} if choice.groups else {}),
                 "cannot": choice.cannot or None,
                 "columns": columns,
                 **({"present_from": seen_at(plan.offer, choice)} if choice.question.words else {}),
@@ -121,6 +123,8 @@ def print_collection_plan(console: Console, plan: CollectionPlan) -> None:
         console.print(_table(plan, choice))
         for sentence in sentences_of(plan, choice):
             console.print(plain(sentence), highlight=False)
+    for sentence in remarks_of(plan):
+        console.print(plain(sentence), highlight=False)
 
 
 def _table(plan: CollectionPlan, choice: Choice) -> Table:
@@ -132,7 +136,8 @@ def _table(plan: CollectionPlan, choice: Choice) -> Table:
     shufflers = counted(asked.shufflers, "shuffler")
     title = f"{choice.question.text}: {kind}, {count(asked.people)} people, promise {near(asked.promise)}, {shufflers}"
     table = Table(title=plain(title), title_justify="left")
-    headings = ("epsilon0", "true in 100", "± points" if choice.question.is_share else "±", "junk 5 % shifts")
+    true = "true in 100" if choice.question.family.is_answer else "depends on it in 100"
+    headings = ("epsilon0", true, "± points" if choice.question.is_share else "±", "junk 5 % shifts")
     for heading in (*headings, "dummies a shuffler"):
         table.add_column(heading, justify="left" if heading == "epsilon0" else "right")
     offered = {epsilon0: name for name, epsilon0, _ in plan.offer.levels}  # a name is that of a level of the draft
@@ -256,12 +261,13 @@ def _draft_groups(survey: Path, stated: tuple[SurveyGroup, ...], out: Path, *, a
     data = read_bytes(survey, "the survey", LONGEST_SURVEY)
     drafts = certified(write_drafts(data, stated, out, survey.parent))
     if as_json:
-        told = [{"name": dict(g.name), "people": g.people} | _draft_object(d, f, prices(d)) for g, d, f in drafts]
+        priced = [(group, draft, floors, prices(draft, len(stated))) for group, draft, floors in drafts]
+        told = [{"name": dict(g.name), "people": g.people} | _draft_object(d, f, p) for g, d, f, p in priced]
         smallest = min(stated, key=lambda group: group.people).first
         print(dumps({"groups": told, "smallest": smallest}))
         return
     _, draft, floors = min(drafts, key=lambda each: each[0].people)
-    _print_draft(draft, floors, prices(draft))
+    _print_draft(draft, floors, prices(draft, len(stated)))
     print_groups([(group, draft) for group, draft, _ in drafts], out)
 
 
@@ -388,8 +394,10 @@ def run_codes(
         for path, text in files:
             named_last.enter_context(written(path, private=True, fresh=True)).write(text.encode("utf-8"))
         store.add_codes(task.digest, [code_hash(code) for code in drawn])  # before anybody can send an invitation
+        together = store.invited(task.digest)
+    more = f" With those made before there are {count(together)}, and all are valid." if together > how_many else ""
     console().print(
-        f"{counted(how_many, 'code')} for {plain(quoted(task.title))}: each lets one person answer once.",
+        f"{counted(how_many, 'code')} for {plain(quoted(task.title))}: each lets one person answer once.{more}",
         highlight=False,
     )
 

@@ -39,7 +39,7 @@ from shuffledp.accounting import (
 from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
 from shuffledp.collection.asked import Dummies, Level, same_hand
-from shuffledp.collection.draw import SLACK, WHOLE, Family
+from shuffledp.collection.draw import SLACK, Family
 from shuffledp.collection.laws import (
     CROWD_SLACK,
     FLOOR_SLACK,
@@ -265,6 +265,44 @@ def dummies_if_any(
         return dummies
 
     return attempt(found, (InvalidInput,))
+
+
+LARGEST_OFFERED = 8.0
+"""Largest local budget that a survey may offer."""
+
+
+def check_budgets(draft: Draft, *, accept_one_shuffler: bool) -> None:
+    """Refuse a draft whose local budgets are larger than a survey may have.
+
+    Parameters
+    ----------
+    draft : Draft
+        The draft.
+    accept_one_shuffler : bool
+        Whether the organizer accepts that a single shuffler stands between an answer and the analyzer.
+    """
+    budgets = [level.epsilon0 for level in draft.levels]
+    most = budgets[-1]
+    if most > LARGEST_OFFERED:
+        raise InvalidInput(
+            f"the survey: epsilon0 must be at most {LARGEST_OFFERED:g}; got {most:g}; beyond it answers gain next to "
+            f"nothing: write {LARGEST_OFFERED:g} or less"
+        )
+    if budgets[0] > ONE_SHUFFLER:
+        raise InvalidInput(
+            f"the survey: one level must have an epsilon0 of at most {ONE_SHUFFLER:g}, so that nobody has to give the "
+            f"local budget up; the smallest is {budgets[0]:g}; add a level"
+        )
+    if most > ONE_SHUFFLER and draft.operated_by.one_hand:
+        raise InvalidInput(
+            f"the survey: {entry_shown(draft.operated_by.analyzer)} both shuffles and analyzes, so that only epsilon0 "
+            f"protects: it must be at most {ONE_SHUFFLER:g}; got {most:g}; lower it, or let another hand shuffle"
+        )
+    if most > ONE_SHUFFLER and not accept_one_shuffler:
+        raise InvalidInput(
+            f"the survey: epsilon0 above {ONE_SHUFFLER:g} leaves people to {entry_shown(draft.operated_by.shuffler)} "
+            f"alone; got {most:g}; lower it, or write accept_one_shuffler = true, which people are told"
+        )
 
 
 def _with_room(epsilon0: float, promise: float, reports: int) -> float:
@@ -594,8 +632,8 @@ def what_is_read(draft: Draft, level: int) -> tuple[str, frozenset[Fraction]]:
         such question, "part" and for each question the chance that the report depends on the answer.
     """
     asked = list(zip(draft.questions, draft.levels[level].draw, strict=True))
-    true = frozenset(question.true_share(keep) for question, keep in asked if question.family.kind in ("rr", "krr"))
-    return ("answer", true) if true else ("part", frozenset(Fraction(keep, WHOLE) for _, keep in asked))
+    true = frozenset(question.true_share(keep) for question, keep in asked if question.family.is_answer)
+    return ("answer", true) if true else ("part", frozenset(question.true_share(keep) for question, keep in asked))
 
 
 def in_100(share: Fraction, language: str = "en") -> str:

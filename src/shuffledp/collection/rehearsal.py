@@ -20,8 +20,10 @@ from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.client import Client
 from shuffledp.collection.closing import close_task
 from shuffledp.collection.codes import code_hash, draw_codes, link_of
+from shuffledp.collection.estimates import width_of
 from shuffledp.collection.fields import to_base64, write_time
 from shuffledp.collection.ingest import hold, open_reports
+from shuffledp.collection.kinds import half_width
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.sealing import Opener, new_identity, new_private
 from shuffledp.collection.store import Store
@@ -33,6 +35,7 @@ from shuffledp.whole_files import read_bytes
 
 if TYPE_CHECKING:
     from shuffledp.collection.analyzer import Opened
+    from shuffledp.collection.groups import SurveyGroup
 
 TEST = "TEST: "
 LINKS = 3
@@ -81,7 +84,7 @@ def trial_of(path: Path, identity: bytes) -> Trial:
     data = read_bytes(path, "the survey", LONGEST_SURVEY)
     private, own = new_private(), new_identity()
     key = AnalyzerKey(private, own, bytes(32))
-    if data.lstrip().startswith(b"{"):
+    if _is_draft(data):
         draft = Draft.parse(data)
     else:
         groups = survey_groups(data)
@@ -96,6 +99,10 @@ def trial_of(path: Path, identity: bytes) -> Trial:
     shuffler = new_private()
     task = PostedTask.post(Draft.parse(whole), Opener(shuffler).public, identity)
     return Trial(task, shuffler, AnalyzerKey(private, own, hashlib.sha256(whole).digest()))
+
+
+def _is_draft(data: bytes) -> bool:
+    return data.lstrip().startswith(b"{")
 
 
 def run_preview(path: Path, port: int) -> None:
@@ -142,6 +149,9 @@ def run_rehearse(path: Path, people: int | None, report: Path | None) -> None:
         if page is not None:
             page.write(release_page(opened, command=COMMAND_LINE.get(), version=_version(), truths=truths))
     _print(opened, truths)
+    data = read_bytes(path, "the survey", LONGEST_SURVEY)
+    if groups := () if _is_draft(data) else survey_groups(data):
+        _print_together(opened, groups)
 
 
 def rehearse(path: Path, people: int | None, folder: Path) -> tuple[Opened, dict[int, list[float]]]:
@@ -247,5 +257,24 @@ def _print(opened: Opened, truths: dict[int, list[float]]) -> None:
     shown.print(
         f"A rehearsal: {counted(opened.batch.manifest.n, 'made-up person', 'made-up people')}, every answer as likely "
         "as every other. Nothing of it is kept, and nothing was posted.",
+        highlight=False,
+    )
+
+
+def _print_together(opened: Opened, groups: tuple[SurveyGroup, ...]) -> None:
+    """Print how wide the intervals are that `open` prints for this group beside the others."""
+    from rich.markup import escape
+
+    from shuffledp.report.wording import count, plus_minus
+
+    draft, counts = opened.batch.task.draft, opened.batch.manifest.counts
+    worth: list[str] = []
+    for place, question in enumerate(draft.questions):
+        width = half_width(draft, place, counts, len(groups))
+        said = plus_minus(width, width_of(question), shares=bool(question.choices))
+        worth.append(f"{next(iter(question.text.values()))} {said}")
+    console().print(
+        f"These are people of the group “{escape(groups[0].first)}” alone. Side by side with the other groups the "
+        f"intervals of all {count(len(groups))} hold together, and are wider: {escape('; '.join(worth))}.",
         highlight=False,
     )

@@ -99,7 +99,8 @@ def status(
 
     with opened(store) as shuffler:
         if json:
-            print(dumps({"tasks": [_facts(shuffler, row) for row in _rows(shuffler, task)]}))
+            rows = _rows(shuffler, task)
+            print(dumps({"tasks": [_facts(shuffler, row, len(rows) if is_folder(task) else 1) for row in rows]}))
             return
         while True:
             for table in _tables(shuffler, _rows(shuffler, task), together=is_folder(task)):
@@ -455,7 +456,8 @@ def wait_for_deletion(store: Store, done: str) -> None:
         time.sleep(0.1)
 
 
-def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
+def _facts(store: Store, row: TaskRow, groups: int = 1) -> dict[str, Any]:
+    """Return what is known of a task; half-widths are those of a survey of so many groups."""
     from shuffledp.collection.estimates import width_of
     from shuffledp.collection.fields import write_time
     from shuffledp.collection.kinds import half_width, margins_at, margins_object
@@ -466,7 +468,8 @@ def _facts(store: Store, row: TaskRow) -> dict[str, Any]:
     draft = draft_now(task, row.notice)
     first = draft.languages[0]
     counts = [tally.get(place, 0) for place in range(len(draft.levels))]
-    worth = [half_width(draft, place, counts) if sum(counts) else None for place in range(len(draft.questions))]
+    places = range(len(draft.questions))
+    worth = [half_width(draft, place, counts, groups) if sum(counts) else None for place in places]
     return {
         "id": task.id,
         "title": draft.title[first],
@@ -498,7 +501,7 @@ def _tables(store: Store, rows: list[TaskRow], *, together: bool) -> Iterator[Ta
     from shuffledp.collection.store import state_words
     from shuffledp.report.wording import SAYS_NOTHING, plus_minus
 
-    every = [_facts(store, row) for row in rows]
+    every = [_facts(store, row, len(rows) if together else 1) for row in rows]
     for row, facts in zip(rows, every, strict=True):
         table = Table(title=Text(f"{facts['title']} ({state_words(facts['state'])})"), caption=facts["id"])
         for heading in ("level", "held", "planned"):
@@ -523,6 +526,6 @@ def _tables(store: Store, rows: list[TaskRow], *, together: bool) -> Iterator[Ta
         if facts["timers_wait"]:
             yield "The clock has jumped: timers wait. If it is right now, run: shuffledp task clock-ok"
     if together and any(facts["invited"] for facts in every):
-        yield f"All together: {response(*every)}."
+        yield f"All together: {response(*every)}. The intervals of all groups hold together."
     if not rows:
         yield "no task has been posted"

@@ -6,12 +6,13 @@ import json
 import math
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
 from shuffledp.collection.asked import (
+    LARGEST_EPSILON0,
     MOST_CHOICES,
     MOST_OPTIONS,
     MOST_PEOPLE,
@@ -36,7 +37,7 @@ from shuffledp.collection.kinds import (
 )
 from shuffledp.collection.laws import stated_crowd, written_law
 from shuffledp.collection.planner import MANY, Offer, Planned, Request, offer_of, plan_collection
-from shuffledp.collection.promise import ONE_SHUFFLER, crowd_of, reports_of
+from shuffledp.collection.promise import LARGEST_OFFERED, ONE_SHUFFLER, check_budgets, crowd_of, reports_of
 from shuffledp.collection.sealing import new_identity, new_private
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput, shown
@@ -53,12 +54,25 @@ NAMES = {
     "open": {"en": "open", "de": "offen", "fr": "ouvert"},
 }
 """Names of the levels that the planner makes, by language."""
-LARGEST_OFFERED = 8.0
-"""Largest local budget that a survey may offer."""
+_UNKNOWN = (
+    "answers in free words cannot be had: nobody can add dummies to a word that nobody knows, so a word sent by one "
+    "person alone would show; list the answers as choices, or up to 20,000 known words as words"
+)
+"""Why there is no question without listed answers, and what to do instead."""
+_KINDS = {
+    "choice": ("choices",),
+    "scale": ("choices", "values"),
+    "several": ("options",),
+    "number": ("low", "high", "step"),
+    "table": ("rows", "columns"),
+    "list": ("words",),
+}
+"""Keys of each kind of question, by which its kind is recognised."""
+_OF_KINDS = "; ".join(f"{', '.join(keys)} ({kind})" for kind, keys in _KINDS.items())
 _WAYS = {
     "multiple": "to let people check any of several answers, write options in the place of choices",
-    "free_text": "nobody can add dummies to a word that nobody knows, so a word sent by one person alone would show: "
-    "list the answers as choices, or up to 20,000 known words as words",
+    "free_text": _UNKNOWN,
+    **dict.fromkeys(("kind", "type"), f"a question's kind is known by its keys, such as choices; {_UNKNOWN}"),
     "groups": "groups stand at the top of the survey, as [groups] with Kitchen = 40",
 }
 """Keys that surveys elsewhere use, each with the way in which it is done here."""
@@ -82,6 +96,9 @@ _OF_LEVEL = {
     "planned": "planned = 9",
 }
 """The same of a level."""
+_OF_HANDS = {name: f'{name} = "{example}"' for name, example in (("analyzer", "A"), ("shuffler", "B"), ("page", "B"))}
+"""The same of operated_by."""
+MOST_QUESTIONS = 32
 
 
 def draft_of_survey(
@@ -120,9 +137,10 @@ def draft_of_survey(
         If the survey is malformed, no dummies can keep its promises, or a wanted half-width cannot be reached.
     """
     survey = _read(_toml(data), key, group, folder, {})
-    if survey.request.wanted is not None:
-        _refuse_what_cannot_be(survey.request)
-    return _drafted(survey, offer_of(survey.request))
+    request = survey.request.among([each.people for each in survey_groups(data)] if group else ())
+    if request.wanted is not None:
+        _refuse_what_cannot_be(request)
+    return _drafted(survey, offer_of(request))
 
 
 @dataclass(frozen=True)
@@ -187,6 +205,7 @@ def _read(
             "the survey: several shufflers in a row (operated_by.shufflers, mix_by) need a newer shuffledp; name one "
             "hand as operated_by.shuffler"
         )
+    Fields(hands if isinstance(hands, dict) else {}, "the survey, operated_by").require(_OF_HANDS)
     fields.done()
     document |= {"analyzer_key": to_base64(key.public), "analyzer_identity": to_base64(key.public_identity)}
     plain = _plain(document)
@@ -211,7 +230,7 @@ def _plain(document: dict[str, Any]) -> Draft:
 
 def _refuse_what_cannot_be(request: Request) -> None:
     """Refuse a wanted half-width that cannot be reached."""
-    for choice in plan_collection(_planned_for_somebody(request)).choices:
+    for choice in plan_collection(_planned_for_somebody(replace(request, groups=()))).choices:  # of this group alone
         if choice.cannot:
             raise InvalidInput(f"{choice.question.text}: {choice.cannot} Nothing was written")
 
@@ -310,7 +329,8 @@ def request_of_survey(
     given = {name: value for name, value in wishes.items() if value is not None}
     group = min(groups, key=lambda each: each.people) if groups else None
     key = AnalyzerKey(new_private(), new_identity(), bytes(32))
-    return _planned_for_somebody(_read(_toml(data), key, group, folder, given, shufflers).request)
+    request = _read(_toml(data), key, group, folder, given, shufflers).request
+    return _planned_for_somebody(request).among([each.people for each in groups])
 
 
 def _planned_for_somebody(request: Request) -> Request:
@@ -382,7 +402,7 @@ def _request(
             *((question.low, question.high) if question.kind == "number" else ()),
             kind=question.kind,
             shape=question.shape,
-            words=len(question.choices) if question.kind == "dictionary" else 0,
+            answers=len(question.choices) or 1,
         )
         for question, by_planner in zip(plain.questions, fitted, strict=True)
         for _ in range(question.width)
@@ -400,6 +420,7 @@ def _request(
         promises,
         accepted,
         plain.operated_by.one_hand,
+        plain.at_least,
     )
 
 
@@ -423,45 +444,10 @@ def _levels_of(levels: Iterable[tuple[str, float, int]], promise: float, title: 
     ]
 
 
-def check_budgets(draft: Draft, *, accept_one_shuffler: bool) -> None:
-    """Refuse a draft whose local budgets are larger than a survey may have.
-
-    Parameters
-    ----------
-    draft : Draft
-        The draft.
-    accept_one_shuffler : bool
-        Whether the organizer accepts that a single shuffler stands between an answer and the analyzer.
-    """
-    budgets = [level.epsilon0 for level in draft.levels]
-    most = budgets[-1]
-    if most > LARGEST_OFFERED:
-        raise InvalidInput(
-            f"the survey: epsilon0 must be at most {LARGEST_OFFERED:g}; got {most:g}; beyond it answers gain next to "
-            f"nothing: write {LARGEST_OFFERED:g} or less"
-        )
-    if budgets[0] > ONE_SHUFFLER:
-        raise InvalidInput(
-            f"the survey: one level must have an epsilon0 of at most {ONE_SHUFFLER:g}, so that nobody has to give the "
-            f"local budget up; the smallest is {budgets[0]:g}; add a level"
-        )
-    if most > ONE_SHUFFLER and draft.operated_by.one_hand:
-        raise InvalidInput(
-            f"the survey: {shown(draft.operated_by.analyzer)} both shuffles and analyzes, so that only epsilon0 "
-            f"protects: it must be at most {ONE_SHUFFLER:g}; got {most:g}; lower it, or let another hand shuffle"
-        )
-    if most > ONE_SHUFFLER and not accept_one_shuffler:
-        raise InvalidInput(
-            f"the survey: epsilon0 above {ONE_SHUFFLER:g} leaves people to {shown(draft.operated_by.shuffler)} alone; "
-            f"got {most:g}; lower it, or write accept_one_shuffler = true, which people are told"
-        )
-
-
 def _with_draws(level: dict[str, Any], questions: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a level with the integers by which it draws."""
-    epsilon0 = Fields(dict(level), "the survey, levels").number("epsilon0", 1e-3, 30.0)
     families = [Family(question["family"], records_of(question)) for question in questions]
-    return level | {"draw": [str(family.threshold(epsilon0)) for family in families]}
+    return level | {"draw": [str(family.threshold(level["epsilon0"])) for family in families]}
 
 
 def _drafted(survey: _Survey, offer: Offer) -> Draft:
@@ -486,17 +472,6 @@ def _drafted(survey: _Survey, offer: Offer) -> Draft:
     return Draft.parse(_bytes(document))
 
 
-_KINDS = {
-    "choice": ("choices",),
-    "scale": ("choices", "values"),
-    "several": ("options",),
-    "number": ("low", "high", "step"),
-    "table": ("rows", "columns"),
-    "list": ("words",),
-}
-"""Keys of each kind of question, by which its kind is recognised."""
-
-
 def _refuse_dictionary(questions: list[dict[str, Any]]) -> None:
     """Refuse a dictionary in a survey with groups, whose answers are compared word by word."""
     for question in questions:
@@ -511,7 +486,9 @@ def _questions(fields: Fields, language: str, folder: Path | None) -> list[dict[
     """Read all questions; optional ones get the words for "no answer", dictionaries those for "another word"."""
     words = _texts(fields.take("no_answer"), language) if fields.has("no_answer") else NO_ANSWER
     another = _texts(fields.take("another_word"), language) if fields.has("another_word") else ANOTHER_WORD
-    return [_question(entry, language, words, another, folder) for entry in fields.list_of("questions", 1, 32)]
+    _check_number(fields, "questions", MOST_QUESTIONS, 1)
+    asked = fields.list_of("questions", 1, MOST_QUESTIONS)
+    return [_question(entry, language, words, another, folder) for entry in asked]
 
 
 def _question(entry: object, language: str, no_answer: object, another: object, folder: Path | None) -> dict[str, Any]:
@@ -522,8 +499,8 @@ def _question(entry: object, language: str, no_answer: object, another: object, 
     there = {key for keys in _KINDS.values() for key in keys if fields.has(key)}
     kind = next((kind for kind, keys in _KINDS.items() if there == set(keys)), None)
     if kind is None:
-        ways = "; ".join(f"{', '.join(keys)} ({kind})" for kind, keys in _KINDS.items())
-        raise InvalidInput(f"{fields.what} needs answers of one kind: write {ways}")
+        unlisted = "" if there else f"; {_UNKNOWN}"
+        raise InvalidInput(f"{fields.what} needs answers of one kind: write {_OF_KINDS}{unlisted}")
     asked: dict[str, Any] = {"text": _texts(fields.take("text"), language), "kind": kind}
     for key in _KINDS[kind]:
         if kind == "number":
@@ -580,20 +557,24 @@ def _one_line(value: object) -> object:
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
-def _check_number(fields: Fields, key: str, most: int) -> None:
-    """Refuse too many answers, with advice on what to do instead."""
+def _check_number(fields: Fields, key: str, most: int, least: int = 2) -> None:
+    """Refuse too few answers or too many, with advice on what to do instead."""
     given = fields.peek(key)
-    if isinstance(given, list) and len(given) > most:
-        raise InvalidInput(
-            f"{fields.what}: {key} must be at most {most:,}; got {len(given):,}; {_FEWER.get(key, _FEWER['choices'])}"
-        )
+    if isinstance(given, list) and not least <= len(given) <= most:
+        few = len(given) < least
+        limit = f"at least {least}" if few else f"at most {most:,}"
+        advice = _MORE.get(key, "write what people may answer") if few else _FEWER.get(key, _FEWER["choices"])
+        raise InvalidInput(f"{fields.what}: {key} must be {limit}; got {len(given):,}; {advice}")
 
 
+_MORE = {"words": _UNKNOWN, "questions": _NEEDED["questions"]}
+"""Advice for too few answers, by key."""
 _FEWER = {
     "choices": "put rare ones together as one answer, such as other",
     "options": "ask two questions",
     "rows": "join some of them, or ask two questions",
     "columns": "join some of them, or ask two questions",
+    "questions": "ask the rest in a survey of its own, which makes a promise of its own",
 }
 """Advice for too many answers, by key."""
 _MOST = {
@@ -649,10 +630,15 @@ def _level(entry: object, language: str) -> dict[str, Any]:
     fields = _fields_of(entry, "level", "name")
     fields.require(_OF_LEVEL)
     level: dict[str, Any] = {"name": _texts(fields.take("name"), language)}
-    level |= {"epsilon0": fields.number("epsilon0"), "planned": fields.whole("planned", 0, MOST_PEOPLE)}
-    level["promise"] = fields.number("promise")
+    if fields.peek("epsilon0") in ("none", math.inf):
+        raise InvalidInput(
+            f"{fields.what}: reports without local noise are not offered, for answers gain next to nothing by it; "
+            f"write epsilon0 = {LARGEST_OFFERED:g} or less"
+        )
+    level |= {"epsilon0": fields.number("epsilon0", 1e-3, LARGEST_EPSILON0)}
+    level |= {"planned": fields.whole("planned", 0, MOST_PEOPLE), "promise": fields.number("promise"), "crowd": 0.0}
     fields.done()
-    return level | {"crowd": 0.0}
+    return level
 
 
 def _taken(fields: Fields, name: str) -> Any:

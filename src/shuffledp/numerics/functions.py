@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
 from importlib import import_module
@@ -18,6 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import NotConverged
 from shuffledp.numerics.floats import FloatArray, two_product
+
+_WHOLE = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+"""Arithmetic of long whole numbers."""
 
 # Functions without the cancellation of their textbook form.
 
@@ -546,3 +549,39 @@ def _edge_pair(value: Fraction) -> tuple[float, float]:
     """Return the double nearest to ``value``, and the double nearest to the remainder."""
     high = float(value)
     return high, float(value - Fraction(high))
+
+
+def correlated(ways: list[int], weighted: list[int]) -> list[int]:
+    """Return the sums of ways[s] weighted[s + v] over s, for v = 0, 1, ..., which must not be negative; exact.
+
+    One product of two long decimal numbers gives them all: `decimal` multiplies by a number-theoretic transform.
+
+    Parameters
+    ----------
+    ways, weighted : list of int
+        As many numbers of either, of any sign.
+
+    Examples
+    --------
+    >>> correlated([1, 2, 3], [4, -1, 5])
+    [17, 9, 5]
+    """
+    size = len(ways)
+    width = (max(map(abs, ways)) * max(map(abs, weighted)) * size).bit_length() * 30103 // 100_000 + 3
+    moved = Decimal(("5" + "0" * (width - 1)) * (2 * size - 1))  # other lags may be negative: all go up, and back
+    product = _WHOLE.multiply(_packed(ways[::-1], width), _packed(weighted, width))
+    digits = str(_WHOLE.add(product, moved)).zfill(width * (2 * size - 1))
+    half, end = 5 * 10 ** (width - 1), len(digits)
+    return [
+        int(Decimal(digits[end - width * (place + 1) : end - width * place])) - half
+        for place in range(size - 1, 2 * size - 1)
+    ]
+
+
+def _packed(numbers: list[int], width: int) -> Decimal:
+    """Sum of numbers[i] 10^(width i), for numbers of any sign."""
+    above, below = (
+        Decimal("".join(str(Decimal(max(sign * number, 0))).zfill(width) for number in reversed(numbers)))
+        for sign in (1, -1)
+    )
+    return _WHOLE.subtract(above, below)

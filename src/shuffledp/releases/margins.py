@@ -153,6 +153,12 @@ class Margins:
             If the variable or a category is missing, there are others, or more answered than there are people.
         """
         known = self._known(variable)
+        lacking, other = ([each for each in a if each not in b] for a, b in ((categories, known), (known, categories)))
+        if lacking and other:
+            raise InvalidInput(
+                f"the margins of {variable} have {shown(', '.join(other))}, of which nothing was asked, and lack "
+                f"{shown(', '.join(lacking))}: spell the categories as they were asked"
+            )
         for category in categories:
             if category not in known:
                 raise InvalidInput(f"the margins of {variable} lack {shown(category)}; add its line, or leave it out")
