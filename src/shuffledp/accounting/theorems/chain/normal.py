@@ -156,21 +156,6 @@ def _fourth(m: float) -> float:
     return float((np.exp(3.0 * m * (1.0 + y)) * (4.0 * gap * gap - 2.0 * less)).max())
 
 
-def finite_moments(masses: FloatArray, first: FloatArray, second: FloatArray, growth: float) -> RatioMoments:
-    """Return bounds of the moments of L - E L for laws with finitely many outcomes; the third one without its sign.
-
-    Parameters
-    ----------
-    masses, first, second : ndarray, shape (cells,)
-        R_K, the law at the report's place, and the ratios R_0/R_K and R_1/R_K of the victim's two laws, to a few ulps.
-    growth : float
-        e^eps - 1, at least 0.
-    """
-    d = first - 1.0 - (1.0 + growth) * (second - 1.0)
-    powers = [float(masses @ np.abs(d) ** k) * (1.0 + _DOUBT) for k in (2, 3, 4)]
-    return RatioMoments(powers[0], abs(float(masses @ d**3)) + _DOUBT * powers[1], powers[1], powers[2])
-
-
 def laplace_moments(epsilon0: float) -> RatioMoments:
     """Return bounds of the moments of L at eps = 0, for Laplace noise on a range of width epsilon0 scales.
 

@@ -72,7 +72,7 @@ raised by 1e-7 relative, (C) by 1e-9.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -92,13 +92,68 @@ MOST_SPARSE_COPIES = 30_000
 CHARGES = (2e-8, 1e-10, 1e-14)
 """Charges that are tried; the first is for delta above 1e-6."""
 _RELATIVE, _FIXED = np.linspace(0.75, 1.2, 10), np.array([2.0, 3.0, 4.0, 5.0, 6.5, 8.0, 12.0])
-_SPREAD = 0.1
 _SHALLOW = math.log(1e-26)
 _DOUBT = 1e-7
 _DEEPEST = 30.0
 _LARGEST_EXPONENT, _LARGEST_UNEVEN = 300.0, 15.0
 _WIDEST, _POINTS, _MANY_COPIES = 0.9, 800, 1_000
+_FLOOR, _STEEPEST = 0.7, 0.3
+_MOST_KINDS, _EXACT = 6, 1e-9
 _PHI0 = 1.0 / math.sqrt(2.0 * math.pi)
+
+
+class Kinds(NamedTuple):
+    """Moments of D = L - E L for kinds of places, shape (kinds,) each.
+
+    At every convex function G with G(0) = G'(0) = 0, E G(D) of any place is at most that of the worst kind. A kind that
+    is no place itself has a bound of each moment, rounded up.
+
+    Parameters
+    ----------
+    second, absolute, fourth : ndarray
+        Upper bounds of E D^2, E|D|^3 and E D^4.
+    third, fallen : ndarray
+        Upper bounds of E D^3 and of -E D^3.
+    """
+
+    second: FloatArray
+    third: FloatArray
+    fallen: FloatArray
+    absolute: FloatArray
+    fourth: FloatArray
+
+    @classmethod
+    def of(cls, masses: FloatArray, losses: FloatArray, doubts: FloatArray, spare: float | FloatArray = 0.0) -> Kinds:
+        """Return the kinds with these chances and values of D.
+
+        Parameters
+        ----------
+        masses : ndarray, shape (kinds, cells)
+            Chances of the cells, at least 0, good to 1e-14 of themselves and ``spare``.
+        losses, doubts : ndarray, shape (kinds, cells)
+            D in each cell, and how far it may be off.
+        spare : float or ndarray, shape (kinds, cells)
+            How far the chances may be off.
+        """
+        size, most = np.abs(losses) + doubts, masses + spare
+        second, absolute, fourth = ((most * size**power).sum(axis=1) * (1.0 + _EXACT) for power in (2, 3, 4))
+        third = (masses * losses**3).sum(axis=1)
+        doubt = (masses * (size**3 - np.abs(losses) ** 3) + spare * size**3).sum(axis=1) + _EXACT * absolute
+        return cls(second, third + doubt, doubt - third, absolute, fourth)
+
+    @classmethod
+    def within(cls, moments: RatioMoments) -> Kinds:
+        """Return the one kind whose moments are bounds."""
+        found = (moments.second, moments.third, moments.absolute, moments.absolute, moments.fourth)
+        return cls(*(np.array([float(each)]) for each in found))
+
+    def fewer(self) -> Kinds:
+        """Return at most a few of the kinds and one that bounds the others, which have a smaller second moment."""
+        if self.second.size <= _MOST_KINDS:
+            return self
+        order = np.argsort(-self.second, kind="stable")
+        rest = order[_MOST_KINDS - 1 :]
+        return Kinds(*(np.append(each[order[: _MOST_KINDS - 1]], each[rest].max()) for each in self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,21 +165,18 @@ class PureLaw:
     epsilon0 : float
         Local budget, nats, in (0, 8], rounded up.
     kinds : callable
-        From e^eps - 1 to bounds of the moments of L - E L, one for every kind of place that R_J can have.
+        From e^eps - 1 to the moments of L - E L, one for every kind of place that R_J can have.
     active : float
         Upper bound, in (0, 1], on the chance that a ratio R_J/R_K, K in A_2, is not 1; 1 is always valid.
     groups : tuple of callable
         Each from the number of other users, and a wished size, to the size m of a group A_2 that must exist, and the
         number N of copies; (0, 0) if there is none.
-    mixed : bool
-        Whether a place may be a mixture of kinds.
     """
 
     epsilon0: float
-    kinds: Callable[[float], Sequence[RatioMoments]]
+    kinds: Callable[[float], Kinds]
     active: float
     groups: tuple[Callable[[int, float], tuple[int, int]], ...]
-    mixed: bool = False
 
     @property
     def spread(self) -> float:
@@ -164,10 +216,10 @@ class PureLinks:
         if self.last.size == 0:
             return math.inf
         growth = math.expm1(epsilon)
-        columns = self._columns(growth)
+        kinds = self.law.kinds(growth)
         paid = self.charges * (pure_divergence(self.law.epsilon0, epsilon) + growth)
-        least = float((paid + self._centre(growth, columns)).min())
-        return self._tail(growth, columns, paid, least) * (1.0 + _DOUBT)
+        least = float((paid + self._centre(growth, kinds)).min())
+        return self._tail(growth, kinds, paid, least) * (1.0 + _DOUBT)
 
     @cached_property
     def _laws(self) -> list[Averages]:
@@ -185,16 +237,10 @@ class PureLinks:
         """The variance of zeta* in every way."""
         return self.law.spread / self.copies
 
-    def _columns(self, growth: float) -> tuple[FloatArray, ...]:
-        """v2, k3, b3 and b4 of every kind, shape (kinds, 1, 1) each."""
-        kinds = self.law.kinds(growth)
-        names = ("second", "third", "absolute", "fourth")
-        return tuple(np.array([getattr(kind, name) for kind in kinds])[:, None, None] for name in names)
-
-    def _centre(self, growth: float, columns: tuple[FloatArray, ...]) -> FloatArray:
+    def _centre(self, growth: float, kinds: Kinds) -> FloatArray:
         """(M) of every way."""
         s, short = self._ends
-        second, absolute = float(columns[0].max()), float(columns[2].max())
+        second, absolute = float(kinds.second.max()), float(kinds.absolute.max())
         sd = np.sqrt(second / self.last)
         z = growth / sd
         normal = sd * _PHI0 * np.exp(-0.5 * z * z) * mills_slope(z)
@@ -204,13 +250,13 @@ class PureLinks:
         return np.where(room, found, math.inf)
 
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # what is not finite is not good
-    def _tail(self, growth: float, columns: tuple[FloatArray, ...], paid: FloatArray, least: float) -> float:
+    def _tail(self, growth: float, kinds: Kinds, paid: FloatArray, least: float) -> float:
         """Return the smallest of ``least`` and of (T) plus what is paid, in all ways and at all theta of a grid.
 
         The expectations (C) take most of the time. They are about e^(A Var zeta*) or more, which tells which are not
         worth it.
         """
-        terms = self._terms(growth, columns)
+        terms = self._terms(growth, kinds)
         if terms is None:
             return least
         body, error = (np.exp(power * self._spread[:, None]) for power in (terms.bodys, terms.errors))
@@ -225,62 +271,48 @@ class PureLinks:
             least = min(least, float(terms.factor[way, at] * total + paid[way]))
         return least
 
-    def _terms(self, growth: float, columns: tuple[FloatArray, ...]) -> _Terms | None:
+    def _terms(self, growth: float, kinds: Kinds) -> _Terms | None:
         """(T) in pieces, shape (ways, thetas); None where the centre is all there is."""
-        s, short = (end[:, None] for end in self._ends)
         if growth == 0.0:
             return None
+        s, short = (end[:, None] for end in self._ends)
         usable = np.maximum(s, short) < _WIDEST
         s, short = np.where(usable, s, 0.0), np.where(usable, short, 0.0)
-        n, ratio = self.last[:, None].astype(np.float64), (1.0 + s) / (1.0 - short)
-        v2, k3, b3, b4 = columns
-        largest = float(v2.max())
-        theta = np.concatenate((growth * n / largest * _RELATIVE, np.sqrt(n / largest) * _FIXED), axis=1)
-        one = theta * ratio / n
+        n, ratio = self.last[:, None].astype(np.float64), (1.0 + s) / (1.0 - short) * (1.0 + _DOUBT)
+        v2, b3, b4 = (float(each.max()) for each in (kinds.second, kinds.absolute, kinds.fourth))
+        theta = np.concatenate((growth * n / v2 * _RELATIVE, np.sqrt(n / v2) * _FIXED), axis=1)
+        step, one = theta / n, theta * ratio / n
         y = one * (math.exp(self.law.epsilon0) + growth)
         good = usable & (y < _DEEPEST)
         r1, r2, r3, r4 = remainders(np.where(good, y, 1.0))
-        own = theta**2 * v2 / (2.0 * n), theta**3 * k3 / (6.0 * n**2), theta**4 * b4 * r4 / n**3
-        whole = own[0] + own[1] + own[2]
-        level = whole.max(axis=0)
-        padded = v2 + (level - whole) * 2.0 * n / theta**2
-        parts = theta**2 * padded / (2.0 * n), own[1], own[2]
-        cube, fourth = 2.0 + ratio, ratio * ratio + 2.0 * ratio + 3.0
-        grow = parts[0] + cube * parts[1] + fourth * parts[2]
-        mean = theta * padded / n, theta**2 * k3 / (2.0 * n**2), theta**3 * b4 * r3 / n**3
-        at = -growth + (mean[0] + mean[1] + mean[2]).max(axis=0)
-        moves = (mean[0] + cube * mean[1] + fourth * mean[2]).max(axis=0)
-        # what depends on the largest weight is second order in theta/n
-        m2, m3, m4 = (column.max(axis=0, keepdims=True) if self.law.mixed else column for column in (v2, k3, b4))
-        lean = m2 + one * m3 / 2.0 + one**2 * m4 * r3
-        curve = m2 * (m2 / 2.0 + one * m3 / 6.0 + one**2 * m4 * r4) + lean**2
-        step = theta / n
-        narrow, most = padded.min(axis=0), padded.max(axis=0)
-        bend, flex, swell = step * k3.max(), step**2 * curve.max(axis=0), step**2 * b4.max() * r2
-        low, high = (narrow - bend - flex) / n, (most + bend + swell) / n
-        wider = (most + cube * bend + fourth * swell) / n
-        good &= (narrow >= cube * bend + fourth * flex) & (low > 1e-2 * high)
-        low = np.where(good, low, high)
-        x = theta * np.sqrt(low)
+        lean = v2 + one * b3 / 2.0 + one**2 * b4 * r3
+        curve = (v2 + one * b3) * (v2 / 2.0 + one * b3 / 6.0 + one**2 * b4 * r4) + lean**2
+        scaled = _Scaled.of(kinds, n, theta, (r2, r3, r4), n * step**4 * curve)
+        spread = scaled.spread()
+        x = np.sqrt(spread)
         slope = mills_slope(x)
-        kappa = np.maximum((mills_ratio(x) - x * slope) / slope, 0.0) / np.sqrt(low)
-        turn = [_width(2.0 * a + 3.0 * b + 4.0 * c) for a, b, c in (parts, mean)]
-        skew = turn[0] + kappa * turn[1]
-        body = np.sqrt(low) * _PHI0 * slope * np.exp(kappa * at + kappa**2 * (high - low) / 2.0 + _SPREAD * skew)
+        pull = np.maximum((mills_ratio(x) - x * slope) / slope, 0.0) / x
+        typical = np.sqrt(self._spread[:, None])
+        fall, most = _falls(spread, 0.5)
+        log_body, bodys = scaled.exponents(pull, fall, ratio, typical)
+        body = x / theta * _PHI0 * slope * most * np.exp(log_body - pull * (theta * growth + pull * spread / 2.0))
         inner = np.cbrt(b3 + step * b4 * r1)
         share = step * lean / inner
-        flat = ((1.0 + share) ** 2 * b3).max(axis=0)
+        flat = (1.0 + share) ** 2 * b3
         steep = (1.0 + share) ** 2 * step * b4 * r1 + (1.0 + 1.0 / share) ** 2 * (step * lean) ** 3 * ratio**2
-        steep = steep.max(axis=0)
-        third, more = flat + steep, (cube * flat + fourth * steep) / (flat + steep)
-        error = BERRY_ESSEEN * 2.0 / (math.e * theta) * third / (np.sqrt(n) * (n * low) ** 1.5)
-        most_grown = grow.max(axis=0)
+        third = flat + steep
+        more = ((2.0 + ratio) * flat + (ratio * ratio + 2.0 * ratio + 3.0) * steep) / third
+        fall, most = _falls(spread, 1.5)
+        log_error, errors = scaled.exponents(0.0 * pull, fall, ratio, typical)
+        error = BERRY_ESSEEN * 2.0 / math.e * (theta / x) ** 2 / x * third / n**2 * most
+        level = log_error - theta * growth
+        good &= level < _LARGEST_EXPONENT
         return _Terms(
-            np.exp(np.minimum(level - theta * growth, _LARGEST_EXPONENT)),
-            body,
-            error * np.exp(_SPREAD * turn[0]),
-            most_grown + kappa * moves + kappa**2 * wider / 2.0 + skew / _SPREAD,
-            most_grown + more + turn[0] / _SPREAD,
+            np.exp(np.where(good, level, 0.0)),
+            body * np.exp(-log_error),
+            error,
+            bodys,
+            errors + more,
             good,
         )
 
@@ -297,6 +329,77 @@ class _Terms(NamedTuple):
     bodys: FloatArray
     errors: FloatArray
     good: NDArray[np.bool_]
+
+
+class _Scaled(NamedTuple):
+    """Moments of theta (L - E L)/n1 times n1, for all kinds, ways and thetas; shape (kinds, ways, thetas) each.
+
+    ``r2``, ``r3``, ``r4`` and ``curve``, J of (V), have shape (ways, thetas).
+    """
+
+    second: FloatArray
+    third: FloatArray
+    fallen: FloatArray
+    absolute: FloatArray
+    fourth: FloatArray
+    r2: FloatArray
+    r3: FloatArray
+    r4: FloatArray
+    curve: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        kinds: Kinds,
+        n: FloatArray,
+        theta: FloatArray,
+        rest: tuple[FloatArray, FloatArray, FloatArray],
+        curve: FloatArray,
+    ) -> _Scaled:
+        """Scale the moments of the kinds."""
+        two = theta**2 / n
+        three, four = two * (theta / n), two * (theta / n) ** 2
+        v2, k3, fallen, b3, b4 = (each[:, None, None] for each in kinds)
+        return cls(two * v2, three * k3, three * fallen, three * b3, four * b4, *rest, curve)
+
+    def spread(self) -> FloatArray:
+        """Return V: about the variance of theta S under the tilted law where places are worst; any V > 0 serves."""
+        worst = np.argmax(self.second / 2.0 + self.third / 6.0, axis=0)[None]
+        found = np.take_along_axis(self.second + self.third, worst, axis=0)[0] - self.curve
+        return np.maximum(found, 0.5 * self.second.max(axis=0))
+
+    def exponents(
+        self, pull: FloatArray, fall: FloatArray, ratio: FloatArray, typical: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return an upper bound of (X) as a constant and a factor of chi, for kappa/theta = ``pull``, rho = ``fall``.
+
+        ``ratio`` is r, and ``typical`` any positive number, at best the square root of chi.
+        """
+        spread, half = self.spread(), 0.5 * pull * pull
+        free, cut = 0.5 + pull, 1.0 / 6.0 + 0.5 * pull
+        rest = (self.r4 + pull * self.r3) * self.fourth
+        above = rest + half * self.r2 * self.fourth
+        signed = (cut - fall) * np.where(cut >= fall, self.third, -self.fallen)
+        floor = (_FLOOR * free + (1.0 - _FLOOR) * fall + half) * spread
+        squares = (free + half) * self.second, (fall + half) * spread + (free - fall) * self.second, floor + 0.0 * rest
+        cubes = (cut + half) * self.third, signed, (free - cut) * self.absolute
+        fourths = above, rest + fall * self.curve, above + (free + half) * self.curve
+        square, cube, fourth = (np.concatenate(each) for each in (squares, cubes, fourths))
+        whole, slope = square + cube + fourth, cube + 2.0 * fourth
+        most = whole.max(axis=0)
+        own = np.take_along_axis(slope, np.argmax(whole, axis=0)[None], axis=0)[0]
+        gap, apart = (most - whole) / (ratio - 1.0), slope - own
+        up, down = (apart - gap).max(axis=0), (-apart - ratio * gap).max(axis=0)
+        width = 0.25 * (up + down)
+        factor = most + (1.0 + ratio) * (np.maximum(own, 0.0) + up) + ratio**2 * fourth.max(axis=0) + width / typical
+        return most + width * typical, factor
+
+
+def _falls(spread: FloatArray, power: float) -> tuple[FloatArray, FloatArray]:
+    """Return rho and K with (V/v)^power <= K e^(rho (V - v)) for every v from `_FLOOR` V to V, rho at most 0.3."""
+    most = -power * math.log(_FLOOR)
+    fall = np.minimum(most / ((1.0 - _FLOOR) * spread), _STEEPEST)
+    return fall, np.exp(np.maximum(most - (1.0 - _FLOOR) * fall * spread, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -445,8 +548,3 @@ def pure_divergence(epsilon0: float, epsilon: float) -> float:
         Nats, at least 0.
     """
     return max(-math.expm1(epsilon - epsilon0), 0.0) / (1.0 + math.exp(-epsilon0)) * (1.0 + _DOUBT)
-
-
-def _width(values: FloatArray) -> FloatArray:
-    """Return a quarter of how far the kinds are apart: (C) takes |x| as x^2/d + d, times it, for d of `_SPREAD`."""
-    return 0.25 * (values.max(axis=0) - values.min(axis=0))
