@@ -98,7 +98,7 @@ _DEEPEST = 30.0
 _LARGEST_EXPONENT, _LARGEST_UNEVEN = 300.0, 15.0
 _WIDEST, _POINTS, _MANY_COPIES = 0.9, 800, 1_000
 _FLOOR, _STEEPEST = 0.7, 0.3
-_MOST_KINDS, _EXACT = 6, 1e-9
+_MOST_KINDS, _EXACT, _NARROW = 6, 1e-9, 1e-8
 _PHI0 = 1.0 / math.sqrt(2.0 * math.pi)
 
 
@@ -292,7 +292,7 @@ class PureLinks:
         x = np.sqrt(spread)
         slope = mills_slope(x)
         pull = np.maximum((mills_ratio(x) - x * slope) / slope, 0.0) / x
-        typical = np.sqrt(self._spread[:, None])
+        typical = np.sqrt(np.maximum(self._spread, _NARROW)[:, None])
         fall, most = _falls(spread, 0.5)
         log_body, bodys = scaled.exponents(pull, fall, ratio, typical)
         body = x / theta * _PHI0 * slope * most * np.exp(log_body - pull * (theta * growth + pull * spread / 2.0))
