@@ -9,7 +9,6 @@ from functools import cached_property, lru_cache, partial
 from itertools import combinations, product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import require_plain
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
@@ -39,36 +38,44 @@ from shuffledp.numerics.floats import UNBOUNDED, FloatArray, Interval, Upper, ro
 from shuffledp.randomizers.base import LikelyShares, ListsPlaces, StatesTriples
 from shuffledp.setting import Kind, Setting
 
-# Largest moments of a link's privacy loss over all pure reports: linear programmes over patterns of likelihood.
+# The worst kinds of places (`Kinds`) for pure reports: three records whose densities have a few patterns of likelihood.
 #
 # Three records have densities (R_0, R_1, R_J)(y) in the cone {max <= E min}, E = e^epsilon0. Scaled so that its
 # smallest entry is 1, such a point lies in the cube [1, E]^3; so it is a mean of corners, and every point of the cone
-# a positive combination of the eight patterns {1, E}^3, of which (E, E, E) is E times (1, 1, 1). With L = (R_0 -
-# e^eps R_1)/R_J,
+# a positive combination of the eight patterns {1, E}^3. Let D = L - E L = R_0/R_J - 1 - e^eps (R_1/R_J - 1), G convex,
+# G(0) = 0. Then R_J G(D) =: F(R_0, R_1, R_J) is convex and homogeneous (the perspective of a convex function), hence
+# on the cone at most what the same combination of patterns gives. Densities integrate to 1, so
 #
-#     R_J |L - E L|^k = R_J |R_0/R_J - 1 - e^eps (R_1/R_J - 1)|^k =: F_k(R_0, R_1, R_J)
+#     E G(D) <= max { sum_a q_a F(a) :  q >= 0,  sum_a q_a a = (1, 1, 1) }.                                         (P)
 #
-# is convex and homogeneous (the perspective of a convex function), hence on the cone at most what the same
-# combination of patterns gives. Densities integrate to 1, so the largest moment is that of a linear programme, and it
-# is attained:
+# sum_a q_a a is the same for all three records if and only if the patterns in which a record has E weigh the same for
+# all three. The extreme rays of these q are the minimal balanced covers of three: one pattern that has E everywhere or
+# nowhere, of which F is 0; a record by itself and the two others, each of them the same; three single records; three
+# pairs. F >= 0 in the mean (Jensen), so the largest value is at one of the last five:                             (R)
+# three laws of two outputs each, with D as in randomized response, and two laws of three.
 #
-#     E|L - E L|^k <= max { sum_a q_a F_k(a) :  q >= 0,  sum_a q_a a = (1, 1, 1) }.                                  (P)
+# Where a record is likely on a share f of omega, q_a >= 0 sums to 1 and the patterns in which it has E to f, times
+# gamma = 1/(1 + f (E - 1)): a polytope, of which a linear function is largest at a vertex. Vertices are solutions of
+# four equations with coefficients 0 and 1, whose determinant is a whole number.
 #
-# **Rounding.** By weak duality every lambda gives the upper bound lambda . b + b_1 max(0, max_a F(a) - lambda . a),
-# for constraints sum_a q_a a_i = b_i of which the first has a_1 >= 1: a basis of the programme only has to be *near*
-# the best one. The products of the certificate are off by less than 1e-14 of the terms they add, and that is added. F
-# is a product of a few factors, each good to an ulp: 1 + x with x one of u = E - 1, -v = 1/E - 1, 0, so that no entry
-# is a difference of almost equal numbers. E is a double above e^epsilon0, which only widens the cone. Results are
-# raised by 1e-9.
+# **Rounding.** D is a product of a few factors, each good to an ulp: 1 + x with x one of u = E - 1, -v = 1/E - 1, 0, so
+# that no entry is a difference of almost equal numbers. Vertices are good to 1e-14; those that are feasible but for
+# 1e-9 are kept, and cut off at 0. E is a double above e^epsilon0, which only widens the cone. Moments are raised by
+# 1e-9 of the absolute ones.
 
 _DOUBT, _PRODUCTS = 1e-9, 1e-14
 _PATTERNS = np.array(list(product((0.0, 1.0), repeat=3)))
 """Which of R_0, R_1 and R_J are E, R_J changing fastest; shape (8, 3)."""
 _MINIMAL = np.array(
-    [[0, 0, 0, 1, 1, 0, 0, 0], [0, 0, 1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 0, 0, 1, 0], [0, 1, 1, 0, 1, 0, 0, 0]]
-    + [[0, 0, 0, 1, 0, 1, 1, 0]]
+    [
+        [0, 0, 0, 1, 1, 0, 0, 0],
+        [0, 0, 1, 0, 0, 1, 0, 0],
+        [0, 1, 0, 0, 0, 0, 1, 0],
+        [0, 1, 1, 0, 1, 0, 0, 0],
+        [0, 0, 0, 1, 0, 1, 1, 0],
+    ]
 )
-"""The minimal covers, shape (5, 8)."""
+"""The patterns of the rays (R), a ray in each row."""
 
 
 def _pattern_kinds(shares: FloatArray, high: float, growth: float, spare: float = 0.0) -> Kinds:

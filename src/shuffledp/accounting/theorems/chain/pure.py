@@ -12,50 +12,85 @@ Where a ratio is e^e0, 1 or e^-e0, the law itself is used: it is 1 but for a sha
 
 zeta is cut at 1 + s and lifted to 1 - l; with E(zeta* - 1 - s)_+ <= p and E(1 - l - zeta*)_+ <= p this costs p D(eps)
 + p (e^eps - 1), D the divergence of one report, and mean weights are at most 1 + p. So H is at most that plus E(
-sum_J zeta_J L_J )_+/n1, the L_J independent of the zeta_J, with |E(L - E L)^3| <= k3 and moments v2, b3, b4, as in
-`moments.RatioMoments`; g = e^eps - 1.
+sum_J zeta_J L_J )_+/n1, the L_J independent of the zeta_J; g = e^eps - 1, D_J = L_J - E L_J <= a = e^e0 + g.
 
-**The tail.** Normalise: given the zeta_J, the sum is zbar times S = sum_J w_J L_J, zbar their mean, w_J = zeta_J/(n1
-zbar), and with chi = n1 sum w^2 - 1, r = (1 + s)/(1 - l): w <= r/n1, n1^2 sum w^3 <= 1 + (2 + r) chi, n1^3 sum w^4 <=
-1 + (r^2 + 2 r + 3) chi (expand around 1; w n1 - 1 <= r - 1). As inf_c mean (c zeta - 1)^2 = chi/(1 + chi), chi <=
-Q/(1 - Q) with Q = mean (zeta - 1)^2; so, by Jensen over J and (A), for A >= 0 and s, l < 1
+**Places and kinds.** The law of D_J is that of some place (R_0, R_1, R_J). A few *kinds* of places, with moments v2 =
+E D^2, k3 = E D^3 with its sign, b3 = E|D|^3 and b4 = E D^4, are worst: for every convex G with G(0) = G'(0) = 0 the
+mean E G(D) of any place is at most that of one of the kinds (docs/theorems/chain.md). A kind may also be made of upper
+bounds of v2, k3, -k3, b3 and b4; then it serves where G is made of them. A mixture of kinds is below one of them.
+
+**The tail.** Normalise: given the zeta_J, the sum is zbar times S = sum_J w_J L_J, zbar their mean, w_J = x_J/n1 with
+x_J = zeta_J/zbar in [1/r, r], r = (1 + s)/(1 - l). The mean of x is 1; with chi = mean of x^2, less 1,
+
+    mean (x - 1)_+ = mean (1 - x)_+ <= sqrt(chi)/2,   chi <= mean x^3 - x^2 <= (1 + r) chi,
+    mean x^4 - 1 <= (r^2 + 2 r + 3) chi                                   (expand around 1; -1 <= x - 1 <= r - 1).
+
+As inf_c mean (c zeta - 1)^2 = chi/(1 + chi), chi <= Q/(1 - Q) with Q = mean (zeta - 1)^2; so, by Jensen over J and (A),
+for A >= 0 and s, l < 1
 
     E zbar e^(A chi) <= E exp( x + A x^2/(1 - x^2) ),  x = zeta* - 1, continued linearly beyond s, below -l.  (C)
 
-At a theta > 0 each kind T of L_J (where R_J stands) has its own v2, k3, b3, b4, and is padded to a variance V_T >=
-v2, chosen so that e_T = theta^2 V_T/(2 n1) + theta^3 k3/(6 n1^2) + theta^4 b4 r_4/n1^3 is one number e for all kinds.
-As in `positive_part`, now without a cut, y = theta r a/n1, L - E L <= a, o = theta r/n1, the law of S tilted by theta
-has
+Tilt the law of S by theta > 0. Let t = theta/n1, z_J = t x_J D_J <= y = t r a, and r_i = r_i(y) as in `positive_part`.
+A seat's mass E e^z is at least 1 and at most 1 + E(z^2/2 + z^3/6 + r_4 z^4); 0 <= E z e^z <= E(z^2 + z^3/2 + r_3 z^4);
+and E(z^2 + z^3) <= E z^2 e^z <= E(z^2 + z^3 + r_2 z^4). A tilted variance is E z^2 e^z over the mass, less a square:
+with the largest v2, b3, b4 of all kinds, o = t r,
 
-    log Z <= -theta g + e + A_1 chi + d_1 sqrt(chi)/2,
-        A_1 = max_T theta^2 V_T/(2 n1) + (2 + r) theta^3 k3/(6 n1^2) + (r^2 + 2 r + 3) theta^4 b4 r_4/n1^3,
-    mean <= m + A_2 chi + d_2 sqrt(chi)/2,
-        m = max_T of -g + theta V_T/n1 + theta^2 k3/(2 n1^2) + theta^3 b4 r_3/n1^3,  A_2 likewise,
+    log Z <= -theta g + sum E(z^2/2 + z^3/6 + r_4 z^4),    theta mean <= -theta g + sum E(z^2 + z^3/2 + r_3 z^4),
+    W <= theta^2 variance <= sum E(z^2 + z^3 + r_2 z^4),   W = sum E(z^2 + z^3) - x^4 t^4 j,                        (V)
+    j = (v2 + o b3)(v2/2 + o b3/6 + o^2 b4 r_4) + (v2 + o b3/2 + o^2 b4 r_3)^2.
 
-d_1 and d_2 being how far apart the kinds' slopes at w = 1/n1 are, 2 a + 3 b + 4 c for the three terms a, b, c (a
-common slope cancels, as sum w = 1). With V- and V+ the smallest and largest V_T, the largest k3, b3, b4 of all kinds,
-and j = v2 (v2/2 + o k3/6 + o^2 b4 r_4) + (v2 + o k3/2 + o^2 b4 r_3)^2, t = theta/n1,
+*Three cases.* Let H(m, v) = E s_+ e^-s, s ~ N(m, v), log-concave in m (a convolution of log-concave functions). H(0,
+V) = X phi(0) k(X), X = sqrt(V), and the logarithmic slope there is lambda = (M(X) - X k(X))/(X k(X)) >= 0, M Mills'
+ratio: H(m, V) <= H(0, V) e^(lambda m). Choose any V > 0, phi in (0, 1], rho in [0, 0.3] and K with (V/v)^(1/2) <= K
+e^(rho (V - v)) for phi V <= v <= V (ln of the left side is convex in v, so that the ends decide). Let v be theta^2
+times the variance. If v >= V, one more normal variable adds v - V: H(m, v) <= H(0, V) e^(lambda m + lambda^2 (v -
+V)/2). If phi V <= v < V, the normal density is at most (V/v)^(1/2) times that of variance V: a factor K e^(rho (V -
+v)). If W < phi V, S is first padded with one normal variable of variance (phi V - W)/theta^2, which only raises E S_+
+(Jensen) and adds (1/2 + lambda)(phi V - W) to the exponent. In each case E S_+ but for the error of the normal law is
+at most
 
-    variance >= v = ( V- - t k3 - t^2 j )/n1   if V- >= (2 + r) t k3 + (r^2 + 2 r + 3) t^2 j, which is checked,
-    variance <= v' + v" chi,  v' = ( V+ + t k3 + t^2 b4 r_2 )/n1,
-        v" = ( V+ + (2 + r) t k3 + (r^2 + 2 r + 3) t^2 b4 r_2 )/n1,
-    third moments <= ( f + F + ((2 + r) f + (r^2 + 2 r + 3) F) chi )/n1^2,
-        f = (1 + L)^2 b3,  F = (1 + L)^2 t b4 r_1 + (1 + 1/L)^2 (t (v2 + o k3/2 + o^2 b4 r_3))^3 r^2   for any L > 0
+    (H(0, V)/theta) K e^(Y - (1 + lambda) theta g - lambda^2 V/2),    Y = max_i sum_J E G_i(z_J),                    (Y)
+    G_0 = (1/2 + lambda + lambda^2/2) z^2 + (1/6 + lambda/2 + lambda^2/2) z^3 + c z^4,   c = r_4 + lambda r_3 +
+        lambda^2 r_2/2,
+    G_1 = (rho + lambda^2/2) V x^2/n1 + (1/2 + lambda - rho) z^2 + (1/6 + lambda/2 - rho) z^3 + (r_4 + lambda r_3) z^4
+        + rho x^4 t^4 j,
+    G_2 = ((1/2 + lambda) phi + rho (1 - phi) + lambda^2/2) V x^2/n1 + (1/3 + lambda/2)|z|^3 + c z^4 + (1/2 + lambda +
+        lambda^2/2) x^4 t^4 j,
 
-(from (p + q)^3 <= (1 + L)^2 p^3 + (1 + 1/L)^2 q^3). A place that is a mixture of kinds has mixtures of their moments,
-and of the V_T, so that e is the same; all but j and F are linear in them. There, and in the v2, k3 and b4 of j and of
-the second term of F alone, the largest of all kinds are taken if places may be `mixed`.
+since 1 <= mean x^2 multiplies V. In G_2 z^2 is gone, and of z^3 what is left is taken without its sign; the padded
+variance is at most phi V plus the gap in (V), whence lambda^2/2.
 
-h(m) = E s_+ e^(-theta s), s ~ N(m, v), is log-concave in m (a convolution of log-concave functions), h(0) = sqrt(v)
-phi(0) k(X), X = theta sqrt(v), and its logarithmic slope there is kappa = (M(X) - X k(X))/(k(X) sqrt(v)), M Mills'
-ratio; a larger variance is one more normal variable, whose e^(kappa s) has mean e^(kappa^2 (var - v)/2). sqrt(chi)/2
-<= (chi/d + d)/4, d = 0.1. All in all
+*Convex.* But for the terms in x alone each G_i is convex in z, with G(0) = G'(0) = 0: c_2 z^2 + c_3 z^3 + c_4 z^4 is
+if 3 c_3^2 <= 8 c_2 c_4. As r_i >= 1/i!, G_0 is a sum with factors 1, lambda, lambda^2/2 of three that are: (1/2, 1/6,
+1/24), (1, 1/2, 1/6), (1, 1, 1/2). For G_1 it is enough that (1/2 + lambda - rho)(1 + 4 lambda) - 9 (1/6 + lambda/2 -
+rho)^2 >= 0; it is concave in rho, and 1/4 + 3 lambda/2 + 7 lambda^2/4 at rho = 0, 1/25 + 3 lambda + 7 lambda^2/4 at
+0.3. So at every x a seat's E G_i is at most that of a kind, and Y is at most the mean over J of M(x_J),
 
-    E( sum zeta L )_+/n1 <= e^(e - theta g) [                                                                     (T)
-        h(0) e^(kappa m + kappa^2 (v' - v)/2) (C at A_1 + kappa A_2 + kappa^2 v"/2)
-        + 0.5606 (2/(e theta)) (f + F)/(sqrt(n1) (n1 v)^(3/2)) (C at A_1 + ((2+r) f + (r^2+2r+3) F)/(f+F)) ],
+    M(x) = max x^2 ( S + B (x - 1) + C (x^2 - 1) ) = max x^2 ( S + b (x - 1) + C (x - 1)^2 ),   b = B + 2 C, C >= 0,
 
-with the terms in d added to the exponents.
+over kinds and i, B and C n1 times the factors of x^3 and x^4, S n1 times the whole at x = 1. Let S* and b* be those of
+the largest S, and q = S* - S. On [1, r], (b - b*)(x - 1) - q <= e+ (x - 1), e+ = max( b - b* - q/(r - 1) ), at least
+0; on [1/r, 1] it is at most e- (1 - x), e- = max( b* - b - r q/(r - 1) ). As x^2 <= 1 + (1 + r)(x - 1) on [1, r],
+
+    Y <= S* + A chi + (e+ + e-) sqrt(chi)/2,   A = S* + (1 + r)( max(b*, 0) + e+ ) + r^2 max C,                      (Z)
+
+and sqrt(chi)/2 <= (chi/d + d)/4 for every d > 0: d^2 is the variance of zeta*. V is about theta^2 times the tilted
+variance where all are at the worst kind, phi = 0.7, and rho the chord's slope, at most 0.3; where K would cost more
+than padding does, phi = 1, rho = 0 and K = 1.
+
+*The error of the normal law.* s_+ e^(-theta s) has total variation 2/(e theta). The third absolute central moments of
+the tilted terms sum to at most
+
+    ( f + F + ((2 + r) f + (r^2 + 2 r + 3) F) chi )/n1^2,
+        f = (1 + L)^2 b3,  F = (1 + L)^2 t b4 r_1 + (1 + 1/L)^2 (t (v2 + o b3/2 + o^2 b4 r_3))^3 r^2   for any L > 0
+
+(from (p + q)^3 <= (1 + L)^2 p^3 + (1 + 1/L)^2 q^3). They are divided by the variance to the power 3/2: the same three
+cases, with (V/v)^(3/2) <= K' e^(rho' (V - v)), and with lambda = 0. With c = S* + (e+ + e-) d/4, the factor A + (e+ +
+e-)/(4 d) of chi, and c' and A' likewise for lambda = 0 and rho',
+
+    E( sum zeta L )_+/n1 <= (H(0, V)/theta) K e^(c - (1 + lambda) theta g - lambda^2 V/2) (C at A)                   (T)
+        + 0.5606 (2/(e theta)) (theta/X)^3 (f + F)/n1^2 K' e^(c' - theta g) (C at A' + ((2 + r) f + (r^2 + 2 r + 3)
+        F)/(f + F)).
 
 **The centre.** Given the zeta_J the sum has mean -g zbar and, padded, variance v2 S/n1^2; sqrt(S/n1) - zbar <= var/(2
 zbar), and E N(m, sd^2)_+ grows by at most phi(0) per unit of sd. With sd = sqrt(v2/n1) and tau = active (e^e0 - 1)(1
@@ -65,8 +100,9 @@ zbar), and E N(m, sd^2)_+ grows by at most phi(0) per unit of sd. With sd = sqrt
 
 **Rounding.** Probabilities of counts by log-gamma, good to 1e-9 for N up to 1e5; values of zeta* of probability below
 1e-26 are left out of sums, at most 1e7 of them: 1e-19 in s and l (half the charge is kept for it), and 1e-19 times
-values below e^300 in (C) would be too much, so (C) refuses exponents above 15. Sums of positive terms; everything is
-raised by 1e-7 relative, (C) by 1e-9.
+values below e^300 in (C) would be too much, so (C) refuses exponents above 15. Moments are raised by 1e-9 of the
+absolute ones. The terms of an exponent are good to 64 units of 2^-53 each; it is refused above 300, and below -600 it
+is nothing beside the charges; in between its terms are below 1e6. Everything is raised by 1e-7, (C) by 1e-9 relative.
 """
 
 from __future__ import annotations
@@ -105,8 +141,7 @@ _PHI0 = 1.0 / math.sqrt(2.0 * math.pi)
 class Kinds(NamedTuple):
     """Moments of D = L - E L for kinds of places, shape (kinds,) each.
 
-    At every convex function G with G(0) = G'(0) = 0, E G(D) of any place is at most that of the worst kind. A kind that
-    is no place itself has a bound of each moment, rounded up.
+    For every convex function G with G(0) = G'(0) = 0, E G(D) of any place is at most that of the worst kind.
 
     Parameters
     ----------
@@ -293,18 +328,16 @@ class PureLinks:
         slope = mills_slope(x)
         pull = np.maximum((mills_ratio(x) - x * slope) / slope, 0.0) / x
         typical = np.sqrt(np.maximum(self._spread, _NARROW)[:, None])
-        fall, most = _falls(spread, 0.5)
-        log_body, bodys = scaled.exponents(pull, fall, ratio, typical)
-        body = x / theta * _PHI0 * slope * most * np.exp(log_body - pull * (theta * growth + pull * spread / 2.0))
+        log_body, bodys = scaled.exponents(pull, scaled.falls(0.5), ratio, typical)
+        body = x / theta * _PHI0 * slope * np.exp(log_body - pull * (theta * growth + pull * spread / 2.0))
         inner = np.cbrt(b3 + step * b4 * r1)
         share = step * lean / inner
         flat = (1.0 + share) ** 2 * b3
         steep = (1.0 + share) ** 2 * step * b4 * r1 + (1.0 + 1.0 / share) ** 2 * (step * lean) ** 3 * ratio**2
         third = flat + steep
         more = ((2.0 + ratio) * flat + (ratio * ratio + 2.0 * ratio + 3.0) * steep) / third
-        fall, most = _falls(spread, 1.5)
-        log_error, errors = scaled.exponents(0.0 * pull, fall, ratio, typical)
-        error = BERRY_ESSEEN * 2.0 / math.e * (theta / x) ** 2 / x * third / n**2 * most
+        log_error, errors = scaled.exponents(0.0 * pull, scaled.falls(1.5), ratio, typical)
+        error = BERRY_ESSEEN * 2.0 / math.e * (theta / x) ** 2 / x * third / n**2
         level = log_error - theta * growth
         good &= level < _LARGEST_EXPONENT
         return _Terms(
@@ -332,9 +365,9 @@ class _Terms(NamedTuple):
 
 
 class _Scaled(NamedTuple):
-    """Moments of theta (L - E L)/n1 times n1, for all kinds, ways and thetas; shape (kinds, ways, thetas) each.
+    """n1 times the moments of t D for all kinds, ways and thetas, shape (kinds, ways, thetas) each.
 
-    ``r2``, ``r3``, ``r4`` and ``curve``, J of (V), have shape (ways, thetas).
+    ``r2``, ``r3``, ``r4`` and ``curve``, n1 t^4 j, have shape (ways, thetas).
     """
 
     second: FloatArray
@@ -363,24 +396,32 @@ class _Scaled(NamedTuple):
         return cls(two * v2, three * k3, three * fallen, three * b3, four * b4, *rest, curve)
 
     def spread(self) -> FloatArray:
-        """Return V: about the variance of theta S under the tilted law where places are worst; any V > 0 serves."""
+        """Return V, about theta^2 times the tilted variance where all are at the worst kind; any V > 0 serves."""
         worst = np.argmax(self.second / 2.0 + self.third / 6.0, axis=0)[None]
         found = np.take_along_axis(self.second + self.third, worst, axis=0)[0] - self.curve
         return np.maximum(found, 0.5 * self.second.max(axis=0))
 
-    def exponents(
-        self, pull: FloatArray, fall: FloatArray, ratio: FloatArray, typical: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return an upper bound of (X) as a constant and a factor of chi, for kappa/theta = ``pull``, rho = ``fall``.
+    def falls(self, power: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return phi, rho and ln K with (V/v)^power <= K e^(rho (V - v)) for all v from phi V to V, rho at most 0.3."""
+        spread, most = self.spread(), -power * math.log(_FLOOR)
+        fall = np.minimum(most / ((1.0 - _FLOOR) * spread), _STEEPEST)
+        left = np.maximum(most - (1.0 - _FLOOR) * fall * spread, 0.0)
+        full = left > 0.5 * self.absolute.max(axis=0)  # padding costs less there
+        return np.where(full, 1.0, _FLOOR), np.where(full, 0.0, fall), np.where(full, 0.0, left)
 
-        ``ratio`` is r, and ``typical`` any positive number, at best the square root of chi.
+    def exponents(
+        self, pull: FloatArray, falls: tuple[FloatArray, FloatArray, FloatArray], ratio: FloatArray, typical: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return (Z), with ln K, as a constant and a factor of chi, for lambda = ``pull`` and what `falls` returned.
+
+        ``ratio`` is r, and ``typical`` the d of (Z).
         """
-        spread, half = self.spread(), 0.5 * pull * pull
+        spread, half, (least, fall, left) = self.spread(), 0.5 * pull * pull, falls
         free, cut = 0.5 + pull, 1.0 / 6.0 + 0.5 * pull
         rest = (self.r4 + pull * self.r3) * self.fourth
         above = rest + half * self.r2 * self.fourth
         signed = (cut - fall) * np.where(cut >= fall, self.third, -self.fallen)
-        floor = (_FLOOR * free + (1.0 - _FLOOR) * fall + half) * spread
+        floor = (least * free + (1.0 - least) * fall + half) * spread
         squares = (free + half) * self.second, (fall + half) * spread + (free - fall) * self.second, floor + 0.0 * rest
         cubes = (cut + half) * self.third, signed, (free - cut) * self.absolute
         fourths = above, rest + fall * self.curve, above + (free + half) * self.curve
@@ -392,14 +433,7 @@ class _Scaled(NamedTuple):
         up, down = (apart - gap).max(axis=0), (-apart - ratio * gap).max(axis=0)
         width = 0.25 * (up + down)
         factor = most + (1.0 + ratio) * (np.maximum(own, 0.0) + up) + ratio**2 * fourth.max(axis=0) + width / typical
-        return most + width * typical, factor
-
-
-def _falls(spread: FloatArray, power: float) -> tuple[FloatArray, FloatArray]:
-    """Return rho and K with (V/v)^power <= K e^(rho (V - v)) for every v from `_FLOOR` V to V, rho at most 0.3."""
-    most = -power * math.log(_FLOOR)
-    fall = np.minimum(most / ((1.0 - _FLOOR) * spread), _STEEPEST)
-    return fall, np.exp(np.maximum(most - (1.0 - _FLOOR) * fall * spread, 0.0))
+        return most + width * typical + left, factor
 
 
 @dataclass(frozen=True, eq=False)
