@@ -314,15 +314,11 @@ class PureLinks:
         usable = np.maximum(s, short) < _WIDEST
         s, short = np.where(usable, s, 0.0), np.where(usable, short, 0.0)
         n, ratio = self.last[:, None].astype(np.float64), (1.0 + s) / (1.0 - short) * (1.0 + _DOUBT)
-        v2, b3, b4 = (float(each.max()) for each in (kinds.second, kinds.absolute, kinds.fourth))
+        v2 = float(kinds.second.max())
         theta = np.concatenate((growth * n / v2 * _RELATIVE, np.sqrt(n / v2) * _FIXED), axis=1)
-        step, one = theta / n, theta * ratio / n
-        y = one * (math.exp(self.law.epsilon0) + growth)
+        y = theta * ratio / n * (math.exp(self.law.epsilon0) + growth)
         good = usable & (y < _DEEPEST)
-        r1, r2, r3, r4 = remainders(np.where(good, y, 1.0))
-        lean = v2 + one * b3 / 2.0 + one**2 * b4 * r3
-        curve = (v2 + one * b3) * (v2 / 2.0 + one * b3 / 6.0 + one**2 * b4 * r4) + lean**2
-        scaled = _Scaled.of(kinds, n, theta, (r2, r3, r4), n * step**4 * curve)
+        scaled = _Scaled.of(kinds, n, theta, ratio, np.where(good, y, 1.0))
         spread = scaled.spread()
         x = np.sqrt(spread)
         slope = mills_slope(x)
@@ -330,20 +326,14 @@ class PureLinks:
         typical = np.sqrt(np.maximum(self._spread, _NARROW)[:, None])
         log_body, bodys = scaled.exponents(pull, scaled.falls(0.5), ratio, typical)
         body = x / theta * _PHI0 * slope * np.exp(log_body - pull * (theta * growth + pull * spread / 2.0))
-        inner = np.cbrt(b3 + step * b4 * r1)
-        share = step * lean / inner
-        flat = (1.0 + share) ** 2 * b3
-        steep = (1.0 + share) ** 2 * step * b4 * r1 + (1.0 + 1.0 / share) ** 2 * (step * lean) ** 3 * ratio**2
-        third = flat + steep
-        more = ((2.0 + ratio) * flat + (ratio * ratio + 2.0 * ratio + 3.0) * steep) / third
         log_error, errors = scaled.exponents(0.0 * pull, scaled.falls(1.5), ratio, typical)
-        error = BERRY_ESSEEN * 2.0 / math.e * (theta / x) ** 2 / x * third / n**2
+        third, more = scaled.thirds(ratio)
         level = log_error - theta * growth
         good &= level < _LARGEST_EXPONENT
         return _Terms(
             np.exp(np.where(good, level, 0.0)),
             body * np.exp(-log_error),
-            error,
+            BERRY_ESSEEN * 2.0 / (math.e * theta) * third / x**3,
             bodys,
             errors + more,
             good,
@@ -367,33 +357,39 @@ class _Terms(NamedTuple):
 class _Scaled(NamedTuple):
     """n1 times the moments of t D for all kinds, ways and thetas, shape (kinds, ways, thetas) each.
 
-    ``r2``, ``r3``, ``r4`` and ``curve``, n1 t^4 j, have shape (ways, thetas).
+    The remainders r1 to r4, and ``lean`` and ``curve``, t (v2 + o b3/2 + o^2 b4 r_3) times t and n1 t^4 j, have shape
+    (ways, thetas); ``n`` has shape (ways, 1).
     """
 
+    n: FloatArray
     second: FloatArray
     third: FloatArray
     fallen: FloatArray
     absolute: FloatArray
     fourth: FloatArray
-    r2: FloatArray
-    r3: FloatArray
-    r4: FloatArray
+    rest: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+    lean: FloatArray
     curve: FloatArray
 
     @classmethod
-    def of(
-        cls,
-        kinds: Kinds,
-        n: FloatArray,
-        theta: FloatArray,
-        rest: tuple[FloatArray, FloatArray, FloatArray],
-        curve: FloatArray,
-    ) -> _Scaled:
-        """Scale the moments of the kinds."""
-        two = theta**2 / n
-        three, four = two * (theta / n), two * (theta / n) ** 2
-        v2, k3, fallen, b3, b4 = (each[:, None, None] for each in kinds)
-        return cls(two * v2, three * k3, three * fallen, three * b3, four * b4, *rest, curve)
+    def of(cls, kinds: Kinds, n: FloatArray, theta: FloatArray, ratio: FloatArray, y: FloatArray) -> _Scaled:
+        """Scale the moments of the kinds; ``y`` bounds z."""
+        step = theta / n
+        found = [n * step**power * each[:, None, None] for power, each in zip((2, 3, 3, 3, 4), kinds, strict=True)]
+        v2, b3, b4 = (found[at].max(axis=0) / n for at in (0, 3, 4))
+        rest = remainders(y)
+        mass = v2 / 2.0 + ratio * b3 / 6.0 + ratio**2 * b4 * rest[3]
+        lean = v2 + ratio * b3 / 2.0 + ratio**2 * b4 * rest[2]
+        return cls(n, *found, rest, lean, n * ((v2 + ratio * b3) * mass + lean**2))
+
+    def thirds(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return t^3 (f + F) n1, and how it grows with chi: its share of chi."""
+        flat, four = self.absolute.max(axis=0), self.fourth.max(axis=0) * self.rest[0]
+        share = self.lean / np.cbrt((flat + four) / self.n)
+        steep = (1.0 + share) ** 2 * four + (1.0 + 1.0 / share) ** 2 * self.lean**3 * ratio**2 * self.n
+        flat = (1.0 + share) ** 2 * flat
+        third = flat + steep
+        return third, ((2.0 + ratio) * flat + (ratio * ratio + 2.0 * ratio + 3.0) * steep) / third
 
     def spread(self) -> FloatArray:
         """Return V, about theta^2 times the tilted variance where all are at the worst kind; any V > 0 serves."""
@@ -418,8 +414,9 @@ class _Scaled(NamedTuple):
         """
         spread, half, (least, fall, left) = self.spread(), 0.5 * pull * pull, falls
         free, cut = 0.5 + pull, 1.0 / 6.0 + 0.5 * pull
-        rest = (self.r4 + pull * self.r3) * self.fourth
-        above = rest + half * self.r2 * self.fourth
+        _, r2, r3, r4 = self.rest
+        rest = (r4 + pull * r3) * self.fourth
+        above = rest + half * r2 * self.fourth
         signed = (cut - fall) * np.where(cut >= fall, self.third, -self.fallen)
         floor = (least * free + (1.0 - least) * fall + half) * spread
         squares = (free + half) * self.second, (fall + half) * spread + (free - fall) * self.second, floor + 0.0 * rest
