@@ -391,7 +391,7 @@ def test_heavy_seats_may_be_of_another_kind_than_light_ones(apart):
     )
     masses, plain = np.array([[0.1, 0.9], [0.9, 0.1]]), np.array([[3.0, -1.0 / 3.0], [1.0 / 3.0, -3.0]])
     closest = -math.inf
-    for scale in np.linspace(1.0, 1.0003, 151):
+    for scale in np.linspace(1.0007, 1.0015, 101):
         losses = plain * np.array([[1.0], [scale]])
         scaled = _Scaled.of(Kinds.of(masses, losses, 0.0 * losses), n_, theta_, ratio_, theta_ / n_ * ratio_ * 3.0)
         spread = float(scaled.spread()[0, 0])
@@ -404,8 +404,7 @@ def test_heavy_seats_may_be_of_another_kind_than_light_ones(apart):
                 exact, _ = worst_at(masses, losses, power, pull, (n, theta / n, weights, *rest))
                 closest = max(closest, exact - most)
                 assert exact <= most
-    print("closest", apart, closest)
-    assert closest > -9
+    assert closest > -0.05 * apart**2
 
 
 def test_exponents_are_rounded_upwards():
