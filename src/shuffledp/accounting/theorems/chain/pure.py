@@ -392,15 +392,22 @@ class _Scaled(NamedTuple):
         return third, ((2.0 + ratio) * flat + (ratio * ratio + 2.0 * ratio + 3.0) * steep) / third
 
     def spread(self) -> FloatArray:
-        """Return V, about theta^2 times the tilted variance where all are at the worst kind; any V > 0 serves."""
+        """Return V, about theta^2 times the tilted variance where all are at the worst kind; any V > 0 serves.
+
+        Where S will be padded to V, it is less by what makes G_2 about as large as G_0.
+        """
         worst = np.argmax(self.second / 2.0 + self.third / 6.0, axis=0)[None]
         found = np.take_along_axis(self.second + self.third, worst, axis=0)[0] - self.curve
-        return np.maximum(found, 0.5 * self.second.max(axis=0))
+        padded = self._falls(found, 0.5)[0] == 1.0
+        return np.maximum(found - 0.6 * padded * self.absolute.max(axis=0), 0.5 * self.second.max(axis=0))
 
     def falls(self, power: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return phi, rho and ln K with (V/v)^power <= K e^(rho (V - v)) for all v from phi V to V, rho at most 0.3."""
-        spread, most = self.spread(), -power * math.log(_FLOOR)
-        fall = np.minimum(most / ((1.0 - _FLOOR) * spread), _STEEPEST)
+        return self._falls(self.spread(), power)
+
+    def _falls(self, spread: FloatArray, power: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        most = -power * math.log(_FLOOR)
+        fall = np.clip(most / ((1.0 - _FLOOR) * spread), 0.0, _STEEPEST)
         left = np.maximum(most - (1.0 - _FLOOR) * fall * spread, 0.0)
         full = left > 0.5 * self.absolute.max(axis=0)  # padding costs less there
         return np.where(full, 1.0, _FLOOR), np.where(full, 0.0, fall), np.where(full, 0.0, left)
