@@ -332,11 +332,11 @@ def worst_at(masses, losses, power, pull, asked):
     return found + power * math.log(spread / (variance + pad)), 1 if pad == 0.0 else 2
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_no_crowd_has_a_larger_exponent(seed):
     """(Z): random kinds, weights apart, and the worst choice of a kind for every weight; exact tilts, no normal law."""
     rng, cases, closest = np.random.default_rng(seed), [0, 0, 0], -math.inf
-    for _ in range(150):
+    for _ in range(50):
         high = math.exp(rng.uniform(0.2, 3.0))
         masses, losses = skewed_kinds(rng, high)
         kinds = Kinds.of(masses, losses, 0.0 * losses)
@@ -375,7 +375,7 @@ def test_no_crowd_has_a_larger_exponent(seed):
                     cases[case] += 1
                     closest = max(closest, exact - most)
                     assert exact <= most + 1e-9 * (1.0 + abs(most))
-    assert min(cases) > 100
+    assert min(cases) > 30
     assert closest > -1e-3  # and some crowd attains it
 
 
@@ -447,7 +447,7 @@ LATTICE = [
 
 def lattice_positive_part(clusters, growth):
     """E(sum of weight (D - growth))_+ for clusters (count, whole weight, kind), by transforms on a lattice."""
-    size, whole = 1 << 15, 1.0
+    size, whole = 1 << 13, 1.0
     for count, weight, kind in clusters:
         law = np.zeros(size)
         for chance, loss in zip(*LATTICE[kind], strict=True):
