@@ -351,6 +351,10 @@ def test_no_crowd_has_a_larger_exponent(seed):
         pull = float(((mills_ratio(x) - x * mills_slope(x)) / mills_slope(x) / x)[0])
         for power, own in ((0.5, pull), (1.5, 0.0)):
             falls = scaled.falls(power)
+            least, fall, left = (float(each[0, 0]) for each in falls)
+            variances = np.linspace(least * spread, spread, 50)
+            assert fall <= 0.3
+            assert (power * np.log(spread / variances) <= left + fall * (spread - variances) + 1e-12).all()
             constant, factor = scaled.exponents(
                 np.array([[own]]), falls, ratio_, np.array([[10.0 ** rng.uniform(-2, 0)]])
             )
