@@ -375,12 +375,15 @@ class _Scaled(NamedTuple):
     def of(cls, kinds: Kinds, n: FloatArray, theta: FloatArray, ratio: FloatArray, y: FloatArray) -> _Scaled:
         """Scale the moments of the kinds; ``y`` bounds z."""
         step = theta / n
-        found = [n * step**power * each[:, None, None] for power, each in zip((2, 3, 3, 3, 4), kinds, strict=True)]
-        v2, b3, b4 = (found[at].max(axis=0) / n for at in (0, 3, 4))
+        second, third, fallen, absolute, fourth = (
+            n * step**power * each[:, None, None] for power, each in zip((2, 3, 3, 3, 4), kinds, strict=True)
+        )
+        v2, b3, b4 = (each.max(axis=0) / n for each in (second, absolute, fourth))
         rest = remainders(y)
         mass = v2 / 2.0 + ratio * b3 / 6.0 + ratio**2 * b4 * rest[3]
         lean = v2 + ratio * b3 / 2.0 + ratio**2 * b4 * rest[2]
-        return cls(n, *found, rest, lean, n * ((v2 + ratio * b3) * mass + lean**2))
+        curve = n * ((v2 + ratio * b3) * mass + lean**2)
+        return cls(n, second, third, fallen, absolute, fourth, rest, lean, curve)
 
     def thirds(self, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return t^3 (f + F) n1, and how it grows with chi: its share of chi."""
