@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from mpmath import erfc, exp, mp, mpf, quad, sqrt, workdps
 
+from shuffledp import UnaryEncoding
 from shuffledp.accounting.theorems.chain import normal
+from shuffledp.accounting.theorems.chain.bound import stated_law
 from shuffledp.accounting.theorems.chain.normal import (
     LARGEST_SHIFT,
     SMALLEST_SHIFT,
@@ -22,6 +24,7 @@ from shuffledp.accounting.theorems.chain.normal import (
 )
 from shuffledp.accounting.theorems.chain.pure import Averages, Kinds, PureLaw, PureLinks, _Scaled
 from shuffledp.numerics.tails import mills_ratio, mills_slope, normal_divergence
+from shuffledp.randomizers.mixing import third_record
 
 mp.dps = 30
 
@@ -410,6 +413,30 @@ def test_heavy_seats_may_be_of_another_kind_than_light_ones(apart):
                 closest = max(closest, exact - most)
                 assert exact <= most
     assert closest > -0.05 * apart**2
+
+
+def test_a_crowd_of_one_record_of_each_kind_of_unary_encoding():
+    """Kinds skewed both ways: a branch took a third moment that was raised into the lower end of the variance."""
+    family, growth, n, ratio = UnaryEncoding(10, optimized=False), math.expm1(0.118267), 800.0, np.array([[2.0]])
+    found, pair = stated_law(family)(1.0).kinds(growth), family.pair_blankets(1.0)[0]
+    assert found.third == pytest.approx([0.6253, -0.8916, -0.1764], abs=1e-4)
+    assert found.fallen == pytest.approx(-found.third, abs=1e-7)
+    third = third_record(1.0, family.triple_weights(1.0))
+    own, one, e = pair.ratios0 / pair.ratios1, np.ones(pair.masses.size), 1.0 + growth
+    places = [(pair.masses * pair.ratios1, own, one), (pair.masses * pair.ratios1, one, own)]
+    places.append((third.masses, third.ratios0, third.ratios1))
+    for x in (0.5, 2.0, 4.0, 8.0):
+        theta = np.array([[x * math.sqrt(n / found.second.max())]])
+        scaled = _Scaled.of(found, np.array([[n]]), theta, ratio, theta / n * ratio * (math.e + growth))
+        spread = float(scaled.spread()[0, 0])
+        for power, pull in ((0.5, 0.1), (1.5, 0.0)):
+            falls = scaled.falls(power)
+            constant, _ = scaled.exponents(np.array([[pull]]), falls, ratio, np.array([[0.1]]))
+            rest = (np.ones(1), np.ones(1), (0,), float(scaled.curve[0, 0]), spread, float(falls[0][0, 0]))
+            for masses, first, second in places:
+                losses = first - 1.0 - e * (second - 1.0)
+                exact, _ = worst_at([masses], [losses], power, pull, (n, float(theta[0, 0]) / n, *rest))
+                assert exact <= float(constant[0, 0]) - pull**2 * spread / 2.0
 
 
 def test_exponents_are_rounded_upwards():
