@@ -387,6 +387,18 @@ def test_no_crowd_has_a_larger_exponent(seed):
     assert closest > -1e-3  # and some crowd nearly attains it
 
 
+def test_the_normal_part_and_its_error_are_of_one_padded_sum():
+    """One phi for both: each with its own gave .036646 at hadamard:10, epsilon0 1, n 1000, delta 1e-3, unproved."""
+    masses, losses = np.array([[0.1, 0.9], [0.9, 0.1]]), np.array([[3.0, -1.0 / 3.0], [1.0 / 3.0, -3.0]])
+    kinds = Kinds.of(masses, losses, 0.0 * losses)
+    n, ratio = np.array([[1_000.0]]), np.array([[1.2]])
+    theta = np.linspace(0.5, 4.0, 200)[None] * math.sqrt(1_000.0 / kinds.second.max())
+    scaled = _Scaled.of(kinds, n, theta, ratio, theta / n * ratio * 3.0)
+    (body, *_), (error, *_) = scaled.falls(0.5), scaled.falls(1.5)
+    assert set(np.unique(body)) == {0.7, 1.0}
+    assert (body == error).all()
+
+
 @pytest.mark.parametrize("apart", [0.02, 0.1, 0.2])
 def test_heavy_seats_may_be_of_another_kind_than_light_ones(apart):
     """(Z) where two kinds, skewed upwards and downwards, are about as bad: each weight is given its worse one."""

@@ -76,7 +76,8 @@ the largest S, and q = S* - S. On [1, r], (b - b*)(x - 1) - q <= e+ (x - 1), e+ 
 
 and sqrt(chi)/2 <= (chi/d + d)/4 for every d > 0: d^2 is the variance of zeta*. V is about theta^2 times the tilted
 variance where all are at the worst kind, phi = 0.7, and rho the chord's slope, at most 0.3; where K would cost more
-than padding does, phi = 1, rho = 0 and K = 1.
+than padding does, phi = 1, rho = 0 and K = 1. One padded S has a normal part (Y) and an error (below): both take one V
+and one phi.
 
 *The error of the normal law.* s_+ e^(-theta s) has total variation 2/(e theta). The third absolute central moments of
 the tilted terms sum to at most
@@ -85,8 +86,8 @@ the tilted terms sum to at most
         f = (1 + L)^2 b3,  F = (1 + L)^2 t b4 r_1 + (1 + 1/L)^2 (t (v2 + o b3/2 + o^2 b4 r_3))^3 r^2   for any L > 0
 
 (from (p + q)^3 <= (1 + L)^2 p^3 + (1 + 1/L)^2 q^3). They are divided by the variance to the power 3/2: the same three
-cases, with (V/v)^(3/2) <= K' e^(rho' (V - v)), and with lambda = 0. With c = S* + (e+ + e-) d/4, the factor A + (e+ +
-e-)/(4 d) of chi, and c' and A' likewise for lambda = 0 and rho',
+cases with the same V and phi, with (V/v)^(3/2) <= K' e^(rho' (V - v)), and with lambda = 0. With c = S* + (e+ + e-)
+d/4, the factor A + (e+ + e-)/(4 d) of chi, and c' and A' likewise for lambda = 0 and rho',
 
     E( sum zeta L )_+/n1 <= (H(0, V)/theta) K e^(c - (1 + lambda) theta g - lambda^2 V/2) (C at A)                   (T)
         + 0.5606 (2/(e theta)) (theta/X)^3 (f + F)/n1^2 K' e^(c' - theta g) (C at A' + ((2 + r) f + (r^2 + 2 r + 3)
@@ -102,7 +103,8 @@ zbar), and E N(m, sd^2)_+ grows by at most phi(0) per unit of sd. With sd = sqrt
 1e-26 are left out of sums, at most 1e7 of them: 1e-19 in s and l (half the charge is kept for it), and 1e-19 times
 values below e^300 in (C) would be too much, so (C) refuses exponents above 15. Moments are raised by 1e-9 of the
 absolute ones. The terms of an exponent are good to 64 units of 2^-53 each; it is refused above 300, and below -600 it
-is nothing beside the charges; in between its terms are below 1e6. Everything is raised by 1e-7, (C) by 1e-9 relative.
+is nothing beside the charges; in between it is refused where its terms exceed 1e6. Everything is raised by 1e-7, (C)
+by 1e-9 relative.
 """
 
 from __future__ import annotations
@@ -131,7 +133,7 @@ _RELATIVE, _FIXED = np.linspace(0.75, 1.2, 10), np.array([2.0, 3.0, 4.0, 5.0, 6.
 _SHALLOW = math.log(1e-26)
 _DOUBT = 1e-7
 _DEEPEST = 30.0
-_LARGEST_EXPONENT, _LARGEST_UNEVEN = 300.0, 15.0
+_LARGEST_EXPONENT, _LARGEST_TERMS, _LARGEST_UNEVEN = 300.0, 1e6, 15.0
 _WIDEST, _POINTS, _MANY_COPIES = 0.9, 800, 1_000
 _FLOOR, _STEEPEST = 0.7, 0.3
 _MOST_KINDS, _EXACT, _NARROW = 6, 1e-9, 1e-8
@@ -329,7 +331,7 @@ class PureLinks:
         log_error, errors = scaled.exponents(0.0 * pull, scaled.falls(1.5), ratio, typical)
         third, more = scaled.thirds(ratio)
         level = log_error - theta * growth
-        good &= level < _LARGEST_EXPONENT
+        good &= (level < _LARGEST_EXPONENT) & (np.maximum(log_body, log_error) < _LARGEST_TERMS)
         return _Terms(
             np.exp(np.where(good, level, 0.0)),
             body * np.exp(-log_error),
@@ -401,19 +403,22 @@ class _Scaled(NamedTuple):
         """
         worst = np.argmax(self.second / 2.0 + self.third / 6.0, axis=0)[None]
         found = np.take_along_axis(self.second + self.third, worst, axis=0)[0] - self.curve
-        padded = self._falls(found, 0.5)[0] == 1.0
+        padded = self._padded(found)
         return np.maximum(found - 0.6 * padded * self.absolute.max(axis=0), 0.5 * self.second.max(axis=0))
 
     def falls(self, power: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return phi, rho and ln K with (V/v)^power <= K e^(rho (V - v)) for all v from phi V to V, rho at most 0.3."""
-        return self._falls(self.spread(), power)
+        """Return phi, rho and ln K with (V/v)^power <= K e^(rho (V - v)) for all v from phi V to V, rho at most 0.3.
 
-    def _falls(self, spread: FloatArray, power: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        most = -power * math.log(_FLOOR)
-        fall = np.clip(most / ((1.0 - _FLOOR) * spread), 0.0, _STEEPEST)
-        left = np.maximum(most - (1.0 - _FLOOR) * fall * spread, 0.0)
-        full = left > 0.5 * self.absolute.max(axis=0)  # padding costs less there
+        phi is that of `_padded` whatever the power: one padded S has a normal part and an error.
+        """
+        spread = self.spread()
+        fall, left = _chord(spread, power)
+        full = self._padded(spread)
         return np.where(full, 1.0, _FLOOR), np.where(full, 0.0, fall), np.where(full, 0.0, left)
+
+    def _padded(self, spread: FloatArray) -> NDArray[np.bool_]:
+        """Whether S is padded to V = ``spread`` itself: where that costs less than K does."""
+        return _chord(spread, 1.0)[1] > 0.5 * self.absolute.max(axis=0)
 
     def exponents(
         self, pull: FloatArray, falls: tuple[FloatArray, FloatArray, FloatArray], ratio: FloatArray, typical: FloatArray
@@ -441,6 +446,13 @@ class _Scaled(NamedTuple):
         width = 0.25 * (up + down)
         factor = most + (1.0 + ratio) * (np.maximum(own, 0.0) + up) + ratio**2 * fourth.max(axis=0) + width / typical
         return most + width * typical + left, factor
+
+
+def _chord(spread: FloatArray, power: float) -> tuple[FloatArray, FloatArray]:
+    """Return rho, the slope of ln (V/v)^power between v = 0.7 V and V but at most 0.3, and what is left: ln K."""
+    most = -power * math.log(_FLOOR)
+    fall = np.clip(most / ((1.0 - _FLOOR) * spread), 0.0, _STEEPEST)
+    return fall, np.maximum(most - (1.0 - _FLOOR) * fall * spread, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
