@@ -73,7 +73,7 @@ def test_the_headline_with_a_number(row):
 @pytest.mark.slow
 @pytest.mark.parametrize("row", rows_of_the_page(), ids=lambda row: f"{row[0]:g}-{row[1]:g}")
 def test_sixteen_rounds_through_mu(row):
-    """Within 0.5 % of exact composition, 1.2 % where `chain` certifies, 2.5 % at epsilon0 = 4; as the page says."""
+    """Within 0.5 % of exact composition, 1.6 % where `chain` certifies, 2.5 % at epsilon0 = 4; as the page says."""
     epsilon0, n, _, _, attained, composed, through, through_published = row
     delta, outside = 1e-6, 1.6e-8
     one, several = (sdp.certify(setting(epsilon0, int(n), rounds=rounds), delta) for rounds in (1, 16))
@@ -85,7 +85,7 @@ def test_sixteen_rounds_through_mu(row):
     assert gaussian_epsilon(delta, 4 * published) == pytest.approx(through_published, abs=6e-5)
     assert several.epsilon.upper < gaussian_epsilon(left, 4 * mu)
     assert gaussian_epsilon(left, 4 * mu) < several.epsilon.upper * (
-        1.025 if epsilon0 == 4 else 1.012 if epsilon0 <= 1 and n == 10**4 else 1.005
+        1.025 if epsilon0 == 4 else 1.016 if epsilon0 <= 1 and n == 10**4 else 1.005
     )
 
 

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from mpmath import erfc, exp, mp, mpf, quad, sqrt, workdps
 
+from shuffledp import UnaryEncoding
 from shuffledp.accounting.theorems.chain import normal
+from shuffledp.accounting.theorems.chain.bound import stated_law
 from shuffledp.accounting.theorems.chain.normal import (
     LARGEST_SHIFT,
     SMALLEST_SHIFT,
@@ -20,7 +22,9 @@ from shuffledp.accounting.theorems.chain.normal import (
     positive_part,
     ratio_moments,
 )
-from shuffledp.numerics.tails import normal_divergence
+from shuffledp.accounting.theorems.chain.pure import Averages, Kinds, PureLaw, PureLinks, _Scaled
+from shuffledp.numerics.tails import mills_ratio, mills_slope, normal_divergence
+from shuffledp.randomizers.mixing import third_record
 
 mp.dps = 30
 
@@ -284,3 +288,243 @@ def test_a_chain_of_groups_computes_few_ratios(monkeypatch):
     links.cache_clear()
     assert links(0.5, 999_999).sizes
     assert sum(computed) < 9 * 2_000
+
+
+# ------------------------------------------------------------------ pure reports
+
+
+def skewed_kinds(rng, high):
+    """Up to three laws of two to four losses, of all signs of skewness, losses at most ``high``: chances and losses."""
+    kinds, cells = int(rng.integers(1, 4)), int(rng.integers(2, 5))
+    masses = rng.dirichlet(np.ones(cells) * rng.choice([0.3, 1.0, 3.0]), size=kinds)
+    losses = rng.uniform(-1.0, 1.0, size=(kinds, cells))
+    losses -= (masses * losses).sum(axis=1, keepdims=True)
+    losses *= high * rng.uniform(0.1, 1.0, size=(kinds, 1)) / np.abs(losses).max(axis=1, keepdims=True)
+    return masses, losses * rng.choice([1.0, -1.0], size=(kinds, 1))
+
+
+def weights_within(rng, ratio):
+    """A few clusters of seats: their shares, and weights of mean 1 within the ratio."""
+    shares = rng.dirichlet(np.ones(int(rng.integers(1, 5))))
+    weights = np.exp(rng.uniform(0.0, math.log(ratio), size=shares.size))
+    return shares, weights / (shares @ weights)
+
+
+def exact_tilt(masses, losses, t):
+    """Logarithm of the mass, mean and variance of t times one loss, tilted by t."""
+    z = t * losses
+    each = masses * np.exp(z)
+    mean = each @ z / each.sum()
+    return np.array([math.log(each.sum()), mean, each @ z**2 / each.sum() - mean**2])
+
+
+def worst_at(masses, losses, power, pull, asked):
+    """The exponent of one choice of kinds, by exact tilts: the three cases of the proof; and which case it was."""
+    n, t, weights, shares, chosen, curve, spread, least = asked
+    tilts = np.array([exact_tilt(masses[k], losses[k], t * x) for k, x in zip(chosen, weights, strict=True)])
+    log, mean, variance = n * (shares @ tilts)
+    moments = np.array(
+        [[masses[k] @ (t * x * losses[k]) ** p for p in (2, 3)] for k, x in zip(chosen, weights, strict=True)]
+    )
+    low = n * float(shares @ moments.sum(axis=1)) - curve * float(shares @ weights**4)
+    assert low <= variance + 1e-9
+    pad = max(least * spread - low, 0.0)
+    found = log + pad / 2.0 + pull * (mean + pad)
+    if variance + pad >= spread:
+        return found + pull**2 * (variance + pad - spread) / 2.0, 0
+    return found + power * math.log(spread / (variance + pad)), 1 if pad == 0.0 else 2
+
+
+@pytest.mark.costly(but=("4",))
+@pytest.mark.parametrize("seed", range(6))
+def test_no_crowd_has_a_larger_exponent(seed):
+    """(Z): random kinds, weights apart, and the worst choice of a kind for every weight; exact tilts, no normal law."""
+    rng, cases, closest = np.random.default_rng(seed), [0, 0, 0], -math.inf
+    for _ in range(25):
+        high = math.exp(rng.uniform(0.2, 3.0))
+        masses, losses = skewed_kinds(rng, high)
+        kinds = Kinds.of(masses, losses, 0.0 * losses)
+        n, ratio = float(rng.choice([5, 20, 100, 1_000, 10_000])), 1.0 + 10.0 ** rng.uniform(-3.0, 0.8)
+        theta = 10.0 ** rng.uniform(-0.3, 1.1) * math.sqrt(n / kinds.second.max())
+        if theta / n * ratio * high >= 30.0:
+            continue
+        n_, theta_, ratio_ = (np.array([[each]]) for each in (n, theta, ratio))
+        scaled = _Scaled.of(kinds, n_, theta_, ratio_, theta_ / n_ * ratio_ * high)
+        spread = float(scaled.spread()[0, 0])
+        x = np.array([math.sqrt(spread)])
+        pull = float(((mills_ratio(x) - x * mills_slope(x)) / mills_slope(x) / x)[0])
+        for power, own in ((0.5, pull), (1.5, 0.0)):
+            falls = scaled.falls(power)
+            least, fall, left = (float(each[0, 0]) for each in falls)
+            variances = np.linspace(least * spread, spread, 50)
+            assert fall <= 0.3
+            assert (power * np.log(spread / variances) <= left + fall * (spread - variances) + 1e-12).all()
+            constant, factor = scaled.exponents(
+                np.array([[own]]), falls, ratio_, np.array([[10.0 ** rng.uniform(-2, 0)]])
+            )
+            for _ in range(4):
+                shares, weights = weights_within(rng, ratio)
+                if weights.max() > ratio or weights.min() < 1.0 / ratio:
+                    continue
+                chi = float(shares @ weights**2) - 1.0
+                most = float(constant[0, 0] + factor[0, 0] * chi) - own**2 * spread / 2.0
+                for chosen in itertools.product(range(len(masses)), repeat=len(shares)):
+                    asked = (
+                        n,
+                        theta / n,
+                        weights,
+                        shares,
+                        chosen,
+                        float(scaled.curve[0, 0]),
+                        spread,
+                        float(falls[0][0, 0]),
+                    )
+                    exact, case = worst_at(masses, losses, power, own, asked)
+                    cases[case] += 1
+                    closest = max(closest, exact - most)
+                    assert exact <= most + 1e-9 * (1.0 + abs(most))
+    assert min(cases) > 5
+    assert closest > -1e-3  # and some crowd nearly attains it
+
+
+def test_the_normal_part_and_its_error_are_of_one_padded_sum():
+    """One phi for both: each with its own gave .036646 at hadamard:10, epsilon0 1, n 1000, delta 1e-3, unproved."""
+    masses, losses = np.array([[0.1, 0.9], [0.9, 0.1]]), np.array([[3.0, -1.0 / 3.0], [1.0 / 3.0, -3.0]])
+    kinds = Kinds.of(masses, losses, 0.0 * losses)
+    n, ratio = np.array([[1_000.0]]), np.array([[1.2]])
+    theta = np.linspace(0.5, 4.0, 200)[None] * math.sqrt(1_000.0 / kinds.second.max())
+    scaled = _Scaled.of(kinds, n, theta, ratio, theta / n * ratio * 3.0)
+    (body, *_), (error, *_) = scaled.falls(0.5), scaled.falls(1.5)
+    assert set(np.unique(body)) == {0.7, 1.0}
+    assert (body == error).all()
+
+
+@pytest.mark.parametrize("apart", [0.02, 0.1, 0.2])
+def test_heavy_seats_may_be_of_another_kind_than_light_ones(apart):
+    """(Z) where two kinds, skewed upwards and downwards, are about as bad: each weight is given its worse one."""
+    n, theta, ratio = 1e7, 11_000.0, (1.0 + apart) / (1.0 - apart)
+    n_, theta_, ratio_, weights = (
+        np.array([[n]]),
+        np.array([[theta]]),
+        np.array([[ratio]]),
+        np.array([1.0 + apart, 1.0 - apart]),
+    )
+    masses, plain = np.array([[0.1, 0.9], [0.9, 0.1]]), np.array([[3.0, -1.0 / 3.0], [1.0 / 3.0, -3.0]])
+    closest = -math.inf
+    for scale in np.linspace(1.0007, 1.0015, 101):
+        losses = plain * np.array([[1.0], [scale]])
+        scaled = _Scaled.of(Kinds.of(masses, losses, 0.0 * losses), n_, theta_, ratio_, theta_ / n_ * ratio_ * 3.0)
+        spread = float(scaled.spread()[0, 0])
+        for power, pull in ((0.5, 0.1), (1.5, 0.0)):
+            falls = scaled.falls(power)
+            constant, factor = scaled.exponents(np.array([[pull]]), falls, ratio_, np.array([[apart]]))
+            most = float(constant[0, 0] + factor[0, 0] * apart**2) - pull**2 * spread / 2.0
+            for chosen in itertools.product(range(2), repeat=2):
+                rest = (np.array([0.5, 0.5]), chosen, float(scaled.curve[0, 0]), spread, float(falls[0][0, 0]))
+                exact, _ = worst_at(masses, losses, power, pull, (n, theta / n, weights, *rest))
+                closest = max(closest, exact - most)
+                assert exact <= most
+    assert closest > -0.05 * apart**2
+
+
+def test_a_crowd_of_one_record_of_each_kind_of_unary_encoding():
+    """Kinds skewed both ways: a branch took a third moment that was raised into the lower end of the variance."""
+    family, growth, n, ratio = UnaryEncoding(10, optimized=False), math.expm1(0.118267), 800.0, np.array([[2.0]])
+    found, pair = stated_law(family)(1.0).kinds(growth), family.pair_blankets(1.0)[0]
+    assert found.third == pytest.approx([0.6253, -0.8916, -0.1764], abs=1e-4)
+    assert found.fallen == pytest.approx(-found.third, abs=1e-7)
+    third = third_record(1.0, family.triple_weights(1.0))
+    own, one, e = pair.ratios0 / pair.ratios1, np.ones(pair.masses.size), 1.0 + growth
+    places = [(pair.masses * pair.ratios1, own, one), (pair.masses * pair.ratios1, one, own)]
+    places.append((third.masses, third.ratios0, third.ratios1))
+    for x in (0.5, 2.0, 4.0, 8.0):
+        theta = np.array([[x * math.sqrt(n / found.second.max())]])
+        scaled = _Scaled.of(found, np.array([[n]]), theta, ratio, theta / n * ratio * (math.e + growth))
+        spread = float(scaled.spread()[0, 0])
+        for power, pull in ((0.5, 0.1), (1.5, 0.0)):
+            falls = scaled.falls(power)
+            constant, _ = scaled.exponents(np.array([[pull]]), falls, ratio, np.array([[0.1]]))
+            rest = (np.ones(1), np.ones(1), (0,), float(scaled.curve[0, 0]), spread, float(falls[0][0, 0]))
+            for masses, first, second in places:
+                losses = first - 1.0 - e * (second - 1.0)
+                exact, _ = worst_at([masses], [losses], power, pull, (n, float(theta[0, 0]) / n, *rest))
+                assert exact <= float(constant[0, 0]) - pull**2 * spread / 2.0
+
+
+def test_exponents_are_rounded_upwards():
+    """(Z) and the moments at 40 digits by the same functions on numbers of mpmath."""
+    rng = np.random.default_rng(11)
+    with workdps(40):
+        for _ in range(40):
+            masses, losses = skewed_kinds(rng, 3.0)
+            kinds = Kinds.of(masses, losses, 1e-14 * np.abs(losses))
+            exact_losses = [[mpf(x) for x in row] for row in losses]
+            for at, (chances, row) in enumerate(zip(masses, exact_losses, strict=True)):
+                for told, power in ((kinds.second, 2), (kinds.third, 3), (kinds.fourth, 4)):
+                    assert sum(mpf(p) * x**power for p, x in zip(chances, row, strict=True)) <= told[at]
+                assert -sum(mpf(p) * x**3 for p, x in zip(chances, row, strict=True)) <= kinds.fallen[at]
+                assert sum(mpf(p) * abs(x) ** 3 for p, x in zip(chances, row, strict=True)) <= kinds.absolute[at]
+            n, theta, ratio = np.array([[1e4]]), np.array([[rng.uniform(50.0, 400.0)]]), np.array([[1.7]])
+            scaled = _Scaled.of(kinds, n, theta, ratio, theta / n * ratio * 3.0)
+            pull, typical = np.array([[0.1]]), np.array([[0.15]])
+            told = scaled.exponents(pull, scaled.falls(0.5), ratio, typical)
+
+            def exactly(each):
+                if isinstance(each, tuple):
+                    return tuple(exactly(one) for one in each)
+                return np.vectorize(mpf, otypes=[object])(each)
+
+            precise = _Scaled(*(exactly(each) for each in scaled))
+            exact = precise.exponents(exactly(pull), exactly(scaled.falls(0.5)), exactly(ratio), exactly(typical))
+            for one, other in zip(told, exact, strict=True):
+                assert abs(mpf(float(one[0, 0])) - other[0, 0]) <= 1e-12 * (1 + abs(other[0, 0]))
+
+
+LATTICE = [
+    # chances and whole losses: skewed down, skewed up, three values
+    ((0.9, 0.1), (1.0, -9.0)),
+    ((0.1, 0.9), (9.0, -1.0)),
+    ((0.2, 0.6, 0.2), (-5.0, 0.0, 5.0)),
+    ((0.5, 0.5), (4.0, -4.0)),
+]
+
+
+def lattice_positive_part(clusters, growth):
+    """E(sum of weight (D - growth))_+ for clusters (count, whole weight, kind), by transforms on a lattice."""
+    size, whole = 1 << 13, 1.0
+    for count, weight, kind in clusters:
+        law = np.zeros(size)
+        for chance, loss in zip(*LATTICE[kind], strict=True):
+            law[int(weight * loss) % size] += chance
+        whole = whole * np.fft.fft(law) ** count
+    law = np.fft.ifft(whole).real
+    at = np.arange(size)
+    at = np.where(at < size // 2, at, at - size) - growth * sum(count * weight for count, weight, _ in clusters)
+    return float(law @ np.maximum(at, 0.0)), float(sum(count * weight for count, weight, _ in clusters))
+
+
+@pytest.mark.parametrize("kinds", [(0,), (1,), (0, 1), (0, 2), (1, 3), (0, 1, 2, 3)])
+@pytest.mark.parametrize("n", [40, 400])
+def test_no_crowd_has_a_larger_positive_part(kinds, n):
+    """(T) given the weights, at every theta: half of the seats weigh twice the others, kinds at will."""
+    masses, losses = (np.zeros((len(kinds), 3)) for _ in range(2))
+    for row, kind in enumerate(kinds):
+        chances, values = LATTICE[kind]
+        masses[row, : len(chances)], losses[row, : len(values)] = chances, values
+    found, epsilon0 = Kinds.of(masses, losses, 0.0 * losses), math.log(9.0)
+    law = PureLaw(epsilon0, lambda growth: found, 1.0, ())
+    links = PureLinks(law, np.array([float(n)]), np.array([100]), np.array([1e-6]))
+    links.__dict__["_laws"] = [Averages(np.ones(1), np.ones(1), 1.0 / 3.0, 1.0 / 3.0)]  # weights within a ratio of 2
+    spread, told = math.sqrt(found.second.max() / n), 0
+    with np.errstate(over="ignore", invalid="ignore"):  # at a theta that is not good
+        for z in (0.5, 2.0, 4.0):
+            terms = links._terms(z * spread, found)
+            assert terms is not None
+            for heavy, light, weight in itertools.product(kinds, kinds, (1, 2)):
+                true, total = lattice_positive_part([(n // 2, weight, heavy), (n // 2, 1, light)], z * spread)
+                chi = n * (n / 2) * (weight**2 + 1.0) / total**2 - 1.0
+                most = terms.body * np.exp(terms.bodys * chi) + terms.error * np.exp(terms.errors * chi)
+                most = np.where(terms.good & np.isfinite(most), terms.factor * most, math.inf).min()
+                assert true / total <= most + 1e-12
+                told += true / total > 0.1 * most
+    assert told > 0

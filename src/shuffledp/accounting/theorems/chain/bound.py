@@ -9,7 +9,6 @@ from functools import cached_property, lru_cache, partial
 from itertools import combinations, product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import require_plain
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
@@ -17,8 +16,6 @@ from shuffledp.accounting.theorems.chain.normal import (
     LARGEST_SHIFT,
     SMALLEST_SHIFT,
     Links,
-    RatioMoments,
-    finite_moments,
     laplace_moments,
     links,
 )
@@ -26,6 +23,7 @@ from shuffledp.accounting.theorems.chain.pure import (
     CHARGES,
     MOST_COPIES,
     MOST_SPARSE_COPIES,
+    Kinds,
     PureLaw,
     PureLinks,
     copies_of,
@@ -40,96 +38,60 @@ from shuffledp.numerics.floats import UNBOUNDED, FloatArray, Interval, Upper, ro
 from shuffledp.randomizers.base import LikelyShares, ListsPlaces, StatesTriples
 from shuffledp.setting import Kind, Setting
 
-# Largest moments of a link's privacy loss over all pure reports: linear programmes over patterns of likelihood.
+# The worst kinds of places (`Kinds`) for pure reports: three records whose densities have a few patterns of likelihood.
 #
 # Three records have densities (R_0, R_1, R_J)(y) in the cone {max <= E min}, E = e^epsilon0. Scaled so that its
 # smallest entry is 1, such a point lies in the cube [1, E]^3; so it is a mean of corners, and every point of the cone
-# a positive combination of the eight patterns {1, E}^3, of which (E, E, E) is E times (1, 1, 1). With L = (R_0 -
-# e^eps R_1)/R_J,
+# a positive combination of the eight patterns {1, E}^3. Let D = L - E L = R_0/R_J - 1 - e^eps (R_1/R_J - 1), G convex,
+# G(0) = 0. Then R_J G(D) =: F(R_0, R_1, R_J) is convex and homogeneous (the perspective of a convex function), hence
+# on the cone at most what the same combination of patterns gives. Densities integrate to 1, so
 #
-#     R_J |L - E L|^k = R_J |R_0/R_J - 1 - e^eps (R_1/R_J - 1)|^k =: F_k(R_0, R_1, R_J)
+#     E G(D) <= max { sum_a q_a F(a) :  q >= 0,  sum_a q_a a = (1, 1, 1) }.                                         (P)
 #
-# is convex and homogeneous (the perspective of a convex function), hence on the cone at most what the same
-# combination of patterns gives. Densities integrate to 1, so the largest moment is that of a linear programme, and it
-# is attained:
+# sum_a q_a a is the same for all three records if and only if the patterns in which a record has E weigh the same for
+# all three. The extreme rays of these q are the minimal balanced covers of three: one pattern that has E everywhere or
+# nowhere, of which F is 0; a record by itself and the two others, each of them the same; three single records; three
+# pairs. F >= 0 in the mean (Jensen), so the largest value is at one of the last five:                             (R)
+# three laws of two outputs each, with D as in randomized response, and two laws of three.
 #
-#     E|L - E L|^k <= max { sum_a q_a F_k(a) :  q >= 0,  sum_a q_a a = (1, 1, 1) }.                                  (P)
+# Where a record is likely on a share f of omega, q_a >= 0 sums to 1 and the patterns in which it has E to f, times
+# gamma = 1/(1 + f (E - 1)): a polytope, of which a linear function is largest at a vertex. Vertices are solutions of
+# four equations with coefficients 0 and 1, whose determinant is a whole number.
 #
-# **Rounding.** By weak duality every lambda gives the upper bound lambda . b + b_1 max(0, max_a F(a) - lambda . a),
-# for constraints sum_a q_a a_i = b_i of which the first has a_1 >= 1: a basis of the programme only has to be *near*
-# the best one. The products of the certificate are off by less than 1e-14 of the terms they add, and that is added. F
-# is a product of a few factors, each good to an ulp: 1 + x with x one of u = E - 1, -v = 1/E - 1, 0, so that no entry
-# is a difference of almost equal numbers. E is a double above e^epsilon0, which only widens the cone. Results are
-# raised by 1e-9.
+# **Rounding.** D is a product of a few factors, each good to an ulp: 1 + x with x one of u = E - 1, -v = 1/E - 1, 0, so
+# that no entry is a difference of almost equal numbers. Vertices are good to 1e-14; those that are feasible but for
+# 1e-9 are kept, and cut off at 0. E is a double above e^epsilon0, which only widens the cone. Moments are raised by
+# 1e-9 of the absolute ones.
 
 _DOUBT, _PRODUCTS = 1e-9, 1e-14
-_SINGULAR, _NEGATIVE = 1e-3, 1e-9
+_PATTERNS = np.array(list(product((0.0, 1.0), repeat=3)))
+"""Which of R_0, R_1 and R_J are E, R_J changing fastest; shape (8, 3)."""
+_MINIMAL = np.array(
+    [
+        [0, 0, 0, 1, 1, 0, 0, 0],
+        [0, 0, 1, 0, 0, 1, 0, 0],
+        [0, 1, 0, 0, 0, 0, 1, 0],
+        [0, 1, 1, 0, 1, 0, 0, 0],
+        [0, 0, 0, 1, 0, 1, 1, 0],
+    ]
+)
+"""The patterns of the rays (R), a ray in each row."""
 
 
-@dataclass(frozen=True, eq=False)
-class Programme:
-    """Linear programme max { q . values : q >= 0, columns q = margins }, bounded from above, for many values.
-
-    Parameters
-    ----------
-    columns : ndarray, shape (rows, patterns)
-        Coefficients of the constraints; the first row at least 1 everywhere.
-    margins : ndarray, shape (rows,)
-        What each row of columns q must sum to; the first one positive.
-    """
-
-    columns: FloatArray
-    margins: FloatArray
-
-    @cached_property
-    def _bases(self) -> tuple[NDArray[np.int64], FloatArray]:
-        """Columns of the feasible bases and their inverses, shapes (bases, rows) and (bases, rows, rows)."""
-        rows, patterns = self.columns.shape
-        chosen = np.array(list(combinations(range(patterns), rows)), dtype=np.int64)
-        matrices = self.columns[:, chosen].transpose(1, 0, 2)
-        regular = np.abs(np.linalg.det(matrices)) > _SINGULAR
-        chosen, inverses = chosen[regular], np.asarray(np.linalg.inv(matrices[regular]), dtype=np.float64)
-        feasible = (inverses @ self.margins).min(axis=1) > -_NEGATIVE
-        return chosen[feasible], inverses[feasible]
-
-    def largest(self, values: FloatArray) -> FloatArray:
-        """Return upper bounds of the programme's maximum for each row of values, shape (programmes,).
-
-        Parameters
-        ----------
-        values : ndarray, shape (programmes, patterns)
-            Objectives of the programmes, good to 1e-14 of each entry.
-        """
-        chosen, inverses = self._bases
-        dual = np.einsum("pbi,bij->pbj", values[:, chosen], inverses)
-        short = (values[:, None, :] - dual @ self.columns).max(axis=2)
-        doubt = _PRODUCTS * (np.abs(dual) @ np.abs(self.columns).max(axis=1) + np.abs(values).max(axis=1)[:, None])
-        found = dual @ self.margins + self.margins[0] * (np.maximum(short, 0.0) + 2.0 * doubt)
-        return found.min(axis=1)
-
-
-@lru_cache(maxsize=64)
-def _any_pure(high: float) -> Programme:
-    """(P) without the pattern (E, E, E), which is E times the first one.
-
-    That all three densities integrate to 1 is that R_0 does, and that each of the others is E as often as R_0.
-    """
-    bits = np.array(list(product((0.0, 1.0), repeat=3))[:-1]).T
-    return Programme(np.array([np.where(bits[0] > 0.0, high, 1.0), bits[0] - bits[1], bits[0] - bits[2]]), np.eye(3)[0])
-
-
-def _losses(high: float, growth: float) -> FloatArray:
-    """|L - E L| for every pattern of (R_0, R_1, R_J), R_J changing fastest; shape (8,)."""
+def _pattern_kinds(shares: FloatArray, high: float, growth: float, spare: float = 0.0) -> Kinds:
+    """Return kinds from the masses q of every pattern, shape (kinds, 8), which may be off by ``spare``."""
     up = high - 1.0
-    # |x - (1 + growth) y|, where 1 + x and 1 + y are the ratios of R_0 and R_1 to R_J, for (R_0, R_1) = 11, 1E, E1, EE
-    at_low = up * np.array([0.0, 1.0 + growth, 1.0, growth])  # x, y = up for an E, else 0
-    at_high = up / high * np.array([growth, 1.0, 1.0 + growth, 0.0])  # x, y = up/E downwards for a 1, else 0
-    return np.stack((at_low, at_high), axis=1).ravel()
+    # x - (1 + growth) y, where 1 + x and 1 + y are the ratios of R_0 and R_1 to R_J, for (R_0, R_1) = 11, 1E, E1, EE
+    at_low = up * np.array([0.0, -1.0 - growth, 1.0, -growth])  # x, y = up for an E, else 0
+    at_high = up / high * np.array([growth, -1.0, 1.0 + growth, 0.0])  # x, y = up/E downwards for a 1, else 0
+    losses, own = np.stack((at_low, at_high), axis=1).ravel(), np.tile([1.0, high], 4)
+    losses = np.broadcast_to(losses, shares.shape)
+    return Kinds.of(shares * own, losses, _PRODUCTS * np.abs(losses), spare * own)
 
 
 @lru_cache(maxsize=256)
-def any_moments(epsilon0: float, growth: float) -> RatioMoments:
-    """Return upper bounds of the moments of L - E L for any three laws within a factor e^epsilon0 of each other.
+def any_kinds(epsilon0: float, growth: float) -> Kinds:
+    """Return the worst kinds of places for any three laws within a factor e^epsilon0 of each other.
 
     Parameters
     ----------
@@ -140,26 +102,33 @@ def any_moments(epsilon0: float, growth: float) -> RatioMoments:
 
     Examples
     --------
-    >>> round(any_moments(0.5, 0.0).second, 6)  # randomized response: (E - 1)^2/E
+    >>> round(float(any_kinds(0.5, 0.0).second.max()), 6)  # randomized response: (E - 1)^2/E
     0.255252
     """
     high = round_up(math.exp(epsilon0), 4)
-    losses, own = _losses(high, growth), np.tile([1.0, high], 4)
-    values = np.array([own * losses**k for k in (2, 3, 4)])[:, :-1]
-    second, absolute, fourth = (_any_pure(high).largest(values) * (1.0 + _DOUBT)).tolist()
-    return RatioMoments(second, absolute, absolute, fourth)
+    often = _MINIMAL @ _PATTERNS[:, :1]  # how often each of the three is E
+    shares = _MINIMAL / (_MINIMAL.sum(axis=1, keepdims=True) + (high - 1.0) * often)
+    return _pattern_kinds(shares, high, growth)
 
 
 @lru_cache(maxsize=64)
-def _two_levels(share: float) -> Programme:
-    """Return the overlaps of three sets of one mass."""
-    bits = np.array(list(product((0.0, 1.0), repeat=3))).T
-    return Programme(np.vstack((np.ones(8), bits)), np.array([1.0, share, share, share]))
+def _overlaps(share: float) -> FloatArray:
+    """Return the vertices of the overlaps of three sets of one mass, masses good to 1e-14; shape (vertices, 8)."""
+    columns = np.vstack((np.ones(8), _PATTERNS.T))
+    chosen = np.array(list(combinations(range(8), 4)))
+    matrices = columns[:, chosen].transpose(1, 0, 2)
+    regular = np.abs(np.linalg.det(matrices)) > 0.5  # determinants of whole numbers
+    chosen, matrices = chosen[regular], matrices[regular]
+    masses = np.linalg.solve(matrices, np.array([1.0, share, share, share])[:, None])[..., 0]
+    feasible = masses.min(axis=1) > -_DOUBT
+    found = np.zeros((int(feasible.sum()), 8))
+    np.put_along_axis(found, chosen[feasible], masses[feasible], axis=1)
+    return np.maximum(np.unique(np.round(found, 15), axis=0), 0.0)
 
 
 @lru_cache(maxsize=256)
-def two_level_moments(epsilon0: float, share: float, growth: float) -> RatioMoments:
-    """Return upper bounds of the moments of L - E L for reports with two likelihoods, whichever three records.
+def two_level_kinds(epsilon0: float, share: float, growth: float) -> Kinds:
+    """Return the worst kinds of places for reports with two likelihoods, whichever three records.
 
     Parameters
     ----------
@@ -172,26 +141,23 @@ def two_level_moments(epsilon0: float, share: float, growth: float) -> RatioMome
 
     Examples
     --------
-    >>> round(two_level_moments(0.5, 0.5, 0.0).second, 6)  # the sets of two outcomes
+    >>> round(float(two_level_kinds(0.5, 0.5, 0.0).second.max()), 6)  # the sets of two outcomes
     0.255252
     """
     high = round_up(math.exp(epsilon0), 4)
     least = round_up(1.0 / (1.0 + share * (high - 1.0)), 4)
-    losses, own = _losses(high, growth), np.tile([1.0, high], 4)
-    values = least * np.array([own * losses**k for k in (2, 3, 4)])
-    second, absolute, fourth = (_two_levels(share).largest(values) * (1.0 + _DOUBT)).tolist()
-    return RatioMoments(second, absolute, absolute, fourth)
+    return _pattern_kinds(least * _overlaps(share), high, growth, _PRODUCTS).fewer()
 
 
-def listed_moments(places: LikelyShares, epsilon0: float, share: float, growth: float) -> RatioMoments:
-    """Return the largest moments of L - E L over a list of three records.
+def listed_kinds(places: LikelyShares, epsilon0: float, share: float, growth: float) -> Kinds:
+    """Return the kinds of places of a list of three records.
 
     Of a part with likelihoods 1 + u m/M, u = E - 1, differences have whole numerators, and
 
         L - E L = u ((m_0 - m_1) - growth (m_1 - m_J))/(M + u m_J)
 
-    is off by a few roundoffs of its two terms, which are added. A budget rounded up raises each moment: the three laws
-    at E are mixtures of those at a larger E and of (omega, omega, omega), of which F is 0.
+    is off by a few roundoffs of its two terms, which are added. A budget rounded up raises the mean of every convex
+    function: the three laws at E are mixtures of those at a larger E and of (omega, omega, omega), of which D is 0.
 
     Parameters
     ----------
@@ -208,12 +174,10 @@ def listed_moments(places: LikelyShares, epsilon0: float, share: float, growth: 
     least = round_up(1.0 / (1.0 + share * (high - 1.0)), 4)
     first, second, other = (places.likely[..., at].astype(np.float64) for at in range(3))
     apart, moved = first - second, growth * (second - other)
-    size = np.abs(apart - moved) + _PRODUCTS * (np.abs(apart) + np.abs(moved))
     own = places.whole + (high - 1.0) * other  # R_J over gamma omega, times M
-    losses = (high - 1.0) * size / own
-    weights = least * places.omega * own / places.whole
-    found = [float((weights * losses**k).sum(axis=1).max()) * (1.0 + _DOUBT) for k in (2, 3, 4)]
-    return RatioMoments(found[0], found[1], found[1], found[2])
+    unit = (high - 1.0) / own
+    doubts = _PRODUCTS * (np.abs(apart) + np.abs(moved)) * unit
+    return Kinds.of(least * places.omega * own / places.whole, (apart - moved) * unit, doubts).fewer()
 
 
 # What the chain theorem needs of pure reports: moments by kind of place, and groups that must exist.
@@ -227,8 +191,7 @@ def any_law(epsilon0: float) -> PureLaw:
     epsilon0 : float
         Local budget, nats, in (0, 8].
     """
-    moments = partial(any_moments, epsilon0)
-    return PureLaw(epsilon0, lambda growth: (moments(growth),), 1.0, (partial(of_anybody, epsilon0, MOST_COPIES),))
+    return PureLaw(epsilon0, partial(any_kinds, epsilon0), 1.0, (partial(of_anybody, epsilon0, MOST_COPIES),))
 
 
 def laplace_law(epsilon0: float) -> PureLaw:
@@ -240,7 +203,7 @@ def laplace_law(epsilon0: float) -> PureLaw:
         Width of the range over the scale, in (0, 8], rounded up.
     """
     moments = laplace_moments(epsilon0)
-    return PureLaw(epsilon0, lambda growth: (moments.at(growth),), 1.0, (partial(in_one_bin, epsilon0),))
+    return PureLaw(epsilon0, lambda growth: Kinds.within(moments.at(growth)), 1.0, (partial(in_one_bin, epsilon0),))
 
 
 def stated_law(family: StatesTriples) -> Callable[[float], PureLaw] | None:
@@ -261,12 +224,12 @@ def stated_law(family: StatesTriples) -> Callable[[float], PureLaw] | None:
 def _free_law(family: StatesTriples, epsilon0: float) -> PureLaw:
     """All records are likely on a share of the reports: the listed triples, or a programme over any overlaps."""
     share = family.share(epsilon0)
-    moments = partial(two_level_moments, epsilon0, share)
+    kinds = partial(two_level_kinds, epsilon0, share)
     if isinstance(family, ListsPlaces):
-        moments = partial(listed_moments, family.worst_places(epsilon0), epsilon0, share)
+        kinds = partial(listed_kinds, family.worst_places(epsilon0), epsilon0, share)
     active = _active(family, epsilon0)
     groups = (partial(of_anybody, epsilon0, most_copies(active)),)
-    return PureLaw(epsilon0, lambda growth: (moments(growth),), active, groups)
+    return PureLaw(epsilon0, kinds, active, groups)
 
 
 def _alike_law(family: StatesTriples, epsilon0: float) -> PureLaw:
@@ -278,16 +241,21 @@ def _alike_law(family: StatesTriples, epsilon0: float) -> PureLaw:
     weight, own = pair.masses * pair.ratios1, pair.ratios0 / pair.ratios1  # the third record is the second one
     one = np.ones_like(own)
     places = [(weight, own, one), (weight, one, own), (third.masses, third.ratios0, third.ratios1)]
+    most = max(weight.size, third.masses.size)
+    masses, first, second = (
+        np.array([np.pad(place[at], (0, most - place[at].size)) for place in places]) for at in range(3)
+    )  # cells without mass fill up a kind
     active = _active(family, epsilon0)
     most = most_copies(active)
     groups = (partial(of_anybody, epsilon0, most),)
     if family.triples == "alike":
         groups = (partial(of_one_record, family.k, most), partial(of_few_or_anybody, epsilon0, family.k, most))
 
-    def kinds(growth: float) -> list[RatioMoments]:
-        return [finite_moments(*place, growth) for place in places]
+    def kinds(growth: float) -> Kinds:
+        losses = first - 1.0 - (1.0 + growth) * (second - 1.0)
+        return Kinds.of(masses, losses, _PRODUCTS * (first + (1.0 + growth) * second))
 
-    return PureLaw(epsilon0, kinds, active, groups, mixed=family.triples != "alike")
+    return PureLaw(epsilon0, kinds, active, groups)
 
 
 def _active(family: StatesTriples, epsilon0: float) -> float:
@@ -475,7 +443,7 @@ class PureChainProfile(PrivacyProfile):
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Return about the epsilon (nats) of the normal limit for many users; None outside (0, epsilon0)."""
-        most = max(kind.second for kind in self.law.kinds(0.0))
+        most = float(self.law.kinds(0.0).second.max())
         guess = gaussian_epsilon(delta, math.sqrt(most / self.n))
         return 1.03 * guess if 0.0 < 1.03 * guess < self.epsilon0 else None
 

@@ -82,7 +82,7 @@ from shuffledp.numerics.tails import mills_slope, normal_divergence
 
 LARGEST_MU = 1.2
 """Largest mu for which the bound on the second moment is proved."""
-_CELLS = 160
+_CELLS, _LAPLACE_CELLS = 160, 1000
 _DOUBT = 1e-9
 
 
@@ -156,42 +156,31 @@ def _fourth(m: float) -> float:
     return float((np.exp(3.0 * m * (1.0 + y)) * (4.0 * gap * gap - 2.0 * less)).max())
 
 
-def finite_moments(masses: FloatArray, first: FloatArray, second: FloatArray, growth: float) -> RatioMoments:
-    """Return bounds of the moments of L - E L for laws with finitely many outcomes; the third one without its sign.
-
-    Parameters
-    ----------
-    masses, first, second : ndarray, shape (cells,)
-        R_K, the law at the report's place, and the ratios R_0/R_K and R_1/R_K of the victim's two laws, to a few ulps.
-    growth : float
-        e^eps - 1, at least 0.
-    """
-    d = first - 1.0 - (1.0 + growth) * (second - 1.0)
-    powers = [float(masses @ np.abs(d) ** k) * (1.0 + _DOUBT) for k in (2, 3, 4)]
-    return RatioMoments(powers[0], abs(float(masses @ d**3)) + _DOUBT * powers[1], powers[1], powers[2])
-
-
 def laplace_moments(epsilon0: float) -> RatioMoments:
     """Return bounds of the moments of L at eps = 0, for Laplace noise on a range of width epsilon0 scales.
 
-    In units of the scale records are in [0, e], e = epsilon0. int |f_a - f_b|^k f_K^(1-k) is convex in K, as
-    f_K^(1-k) is: K is an end, say 0. There for a <= b
-
-        E XY = e^a + (e^(-a-b) - e^(2a-b))/3,
-        slope of E(X - Y)^2 in a: -(4/3) e^a (1 - e^(a-b)) - (2/3)(e^-2a - e^(-a-b)) <= 0,
-
-    so a = 0, and E(1 - Y)^2 = (2/3) e^b + e^(-2b)/3 - 1 grows with b: b = e. Nowhere |X - Y| > e^e - 1 (beyond b it is
-    e^b - e^a; between a and b at most e^a - e^(2a-b), which is at most e^b/4, or 1 - e^-b where b < log 2). The
-    third and fourth moments are taken as that times, and its square times, the second.
+    In units of the scale records are in [0, e], e = epsilon0. int |f_a - f_b|^k f_K^(1-k), k >= 2, is convex in K, as
+    f_K^(1-k) is: K is an end, say 0. There let a <= b; X - Y is e^-a - e^-b below 0, e^2y times that up to a, e^a -
+    e^(2y-b) from a to b, e^a - e^b beyond. *a = 0*: as a falls, |X - Y| falls only for y = m - s from a to m = (a+b)/2,
+    and there the slope of the integral is made up for at m + s, by the factor e^(2s(k-2)) >= 1 over. *b = e*: as b
+    grows, |1 - Y| falls only for y from b/2 to b, which costs k/2 times int (e^z - 1)^(k-1) e^((z-b)/2) dz/2 over [0,
+    b], at most (e^b - 1)^(k-1): what y > b gains. So with Y = e^-e of chance 1/2, e^e of chance e^-e/2 and e^(2y-e) of
+    density e^-y/2 between, E|X - Y|^k <= E|1 - Y|^k: (2/3) e^e + e^(-2e)/3 - 1 for k = 2. For k = 3 and 4 the largest
+    value in a cell of y is at one of its ends.
 
     Parameters
     ----------
     epsilon0 : float
         In (0, 8], rounded up.
     """
-    most = math.expm1(epsilon0)
-    second = (2.0 * most - -math.expm1(-2.0 * epsilon0)) / 3.0 * (1.0 + _DOUBT)
-    return RatioMoments(second, second * most, second * most, second * most * most)
+    second = (2.0 * math.expm1(epsilon0) - -math.expm1(-2.0 * epsilon0)) / 3.0 * (1.0 + _DOUBT)
+    ends = np.linspace(0.0, epsilon0, _LAPLACE_CELLS + 1)
+    size = np.abs(np.expm1(2.0 * ends - epsilon0))
+    masses = -0.5 * np.exp(-ends[:-1]) * np.expm1(-np.diff(ends))
+    sizes = np.concatenate((size[:1], np.maximum(size[:-1], size[1:]), size[-1:]))
+    masses = np.concatenate(([0.5], masses, [0.5 * math.exp(-epsilon0)]))
+    third, fourth = (float(masses @ sizes**power) * (1.0 + _DOUBT) for power in (3, 4))
+    return RatioMoments(second, third, third, fourth)
 
 
 # ------------------------------------------------------------------ positive part
