@@ -32,6 +32,7 @@ RESULTS = {
     "difference": lambda: sdp.difference(
         sdp.release(VOTE, PEOPLE, value="vote", **ASKED), sdp.release(VOTE, PEOPLE, value="vote", **ASKED), delta=2e-6
     ),
+    "dummies": lambda: sdp.calibrate_dummies({2: 1, 4: 1}, [sdp.RandomizedResponse(5)] * 3, 1e-6, law="ball"),
     "audit": lambda: sdp.audit_randomizer(sdp.RandomizedResponse(2), 1.0, trials=1000),
 }
 

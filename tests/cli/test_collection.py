@@ -247,6 +247,17 @@ def test_an_edited_draft_whose_promise_fails_is_not_posted(survey, run, tmp_path
     assert not (tmp_path / "less.task").exists()
 
 
+@pytest.mark.parametrize(("epsilon0", "said"), [(12.0, "at most 8; got 12"), (8.0, "the smallest is 8")])
+def test_an_edited_draft_of_larger_budgets_is_not_posted(survey, run, tmp_path, epsilon0, said):
+    ok(run, "task", "draft", "survey.toml", "--out", "lunch")
+    document = json.loads((tmp_path / "lunch.draft").read_bytes())
+    document["levels"] = document["levels"][-1:]
+    document["levels"][0]["epsilon0"] = epsilon0
+    (tmp_path / "more.draft").write_text(json.dumps(document), encoding="utf-8")
+    assert said in refused(run, "task", "post", "more.draft")
+    assert not (tmp_path / "more.task").exists()
+
+
 def test_an_open_task_that_junk_could_shift_far_needs_consent(survey, run, tmp_path):
     survey.write_text(SURVEY.replace("at_least", 'admission = "open"\nat_least'), encoding="utf-8")
     ok(run, "task", "draft", "survey.toml", "--out", "lunch")

@@ -123,6 +123,16 @@ def test_missing_keys_are_named_all_at_once(run, tmp_path):
     assert told == 'the survey, operated_by: missing key page; write page = "B"'
 
 
+def test_one_person_has_a_draft(run, tmp_path):
+    """Its exact interval has no length without dummies: what they widen was a division by zero."""
+    (tmp_path / "s.toml").write_text(
+        SURVEY.replace("people = 500", "people = 1") + ASKED + 'choices = ["y", "n"]\n', encoding="utf-8"
+    )
+    told = run("task", "draft", "s.toml", "--out", "one", "--json")
+    assert told.status == 0, told.error
+    assert json.loads(told.out)["questions"][0]["widening"] == "inf"
+
+
 @pytest.mark.costly("long words", "promise", "promise of a level", "wanted", "words")
 @pytest.mark.parametrize("name", SURVEYS)
 def test_a_survey_that_cannot_be_is_one_line_and_writes_nothing(run, tmp_path, name):

@@ -9,7 +9,7 @@ of a number that was not certified itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -39,7 +39,18 @@ from shuffledp.dummies import (
     column_of,
     is_one_bit,
 )
-from shuffledp.errors import MAX_EPSILON0, InvalidInput, OutOfRegime, attempt, check_delta, choice, shown, whole_number
+from shuffledp.errors import (
+    MAX_EPSILON0,
+    MOST_ROWS,
+    InvalidInput,
+    OutOfRegime,
+    Told,
+    attempt,
+    check_delta,
+    choice,
+    shown,
+    whole_number,
+)
 from shuffledp.numerics.floats import TINY, Interval
 from shuffledp.randomizers.base import HiddenByFakes
 
@@ -57,8 +68,8 @@ EMPTY = 16
 Promises = tuple[tuple[float, float], ...]
 
 
-@dataclass(frozen=True)
-class DummiesNeeded:
+@dataclass(frozen=True, repr=False)
+class DummiesNeeded(Told):
     """The dummies that keep every level's promise, even if all other participants collude, and for every batch size.
 
     Parameters
@@ -83,6 +94,15 @@ class DummiesNeeded:
         """Number of dummies of each question, in the order of the questions."""
         rows = (each.rows if isinstance(each, BallDummies) else (each.count,) for each in self.dummies)
         return tuple(chain.from_iterable(rows))
+
+    def _told(self) -> str:
+        promises = f"{len(self.promises)} promise{'' if len(self.promises) == 1 else 's'}"
+        said = ", ".join(map(str, self.counts[:MOST_ROWS])) + (", ..." if len(self.counts) > MOST_ROWS else "")
+        return f"DummiesNeeded: {said} dummies for {promises} at delta {self.delta!r}"
+
+    def _rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        rows = ((own, promise, found.upper) for found, (own, promise) in zip(self.floors, self.promises, strict=True))
+        return ("epsilon0", "promise", "certified"), rows
 
 
 def calibrate_dummies(

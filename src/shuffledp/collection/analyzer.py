@@ -28,7 +28,7 @@ from shuffledp.collection.laws import covers, published
 from shuffledp.collection.opening import open_column
 from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of, law_of, promised_profiles
 from shuffledp.collection.weights import WeightedTable, fit_margins, weigh
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import InvalidInput, Told
 from shuffledp.ledger import EVERYBODY, TAKEN_AS_PEOPLE, Draft, Ledger, LevelSpending, Spending
 from shuffledp.numerics.floats import Interval
 from shuffledp.questions.frequency import Frequency
@@ -158,8 +158,8 @@ class Junk:
         return self.unreadable + self.repeated + self.impossible
 
 
-@dataclass(frozen=True, eq=False)
-class Opened:
+@dataclass(frozen=True, eq=False, repr=False)
+class Opened(Told):
     """An opened and estimated batch; nothing in it shows whose row was which.
 
     Parameters
@@ -192,6 +192,14 @@ class Opened:
     more: tuple[More, ...]
     weighted: tuple[WeightedTable | None, ...]
     entered: bool | None = None
+
+    def _told(self) -> str:
+        answers, floors = len(self.releases), ", ".join(map(repr, self.floor))
+        kept = "kept" if self.promise_kept else "broken"
+        return (
+            f"Opened: {answers} answer{'' if answers == 1 else 's'}, epsilon {floors} by level, promise {kept}; "
+            "ask .releases"
+        )
 
     @property
     def promise_kept(self) -> bool:

@@ -564,7 +564,7 @@ class Price:
     for_five_points : int or None
         Number of people, mixed as planned, for a half-width of 5 % of the range; None beyond 10^9.
     widening : float
-        Factor by which the dummies widen the interval at the planned number.
+        Factor by which the dummies widen the interval at the planned number; inf where it has no length without them.
     junk_shift : float
         Largest shift of the answer by 5 % of invalid reports, in its unit.
     level_shift : tuple of float
@@ -704,11 +704,12 @@ def margins_line(margins: Sequence[float]) -> str:
 def _price(draft: Draft, place: int, mix: Sequence[int], groups: int) -> Price:
     question = draft.questions[place]
     planned = half_width(draft, place, mix, groups)
+    alone = half_width(draft, place, mix, groups, dummies=False)
     return Price(
         planned=planned,
         at_least=half_width(draft, place, scaled_counts(mix, draft.at_least), groups),
         for_five_points=_people_for(draft, place, mix, groups),
-        widening=planned / half_width(draft, place, mix, groups, dummies=False),
+        widening=planned / alone if alone > 0.0 else math.inf,
         junk_shift=shift_of_future_junk(slopes_of(draft, place), mix, JUNK, width_of(question)),
         level_shift=tuple(shift_of_levels(draft, place, mix, share, told=False) for share in FALSE_LEVELS),
         present_from=(

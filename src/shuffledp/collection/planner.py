@@ -713,7 +713,7 @@ def sentences_of(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
     people = plan.request.people
     if choice.question.words:
         yield f"{seen_line(seen_at(plan.offer, choice), people)}."
-    yield f"± is half of the 95 % interval for the worst answers{_together(choice.question)}; others are narrower."
+    yield f"± is half of the 95 % interval for the worst answers{_together(choice.question)}, give or take a person."
     yield f"Limit: {in_words(choice.question, choice.limit)}, the least of these budgets and of no local noise at all."
     others = [level for level in plan.offer.levels if level[2] and level[1] != plan.chosen]
     if others:

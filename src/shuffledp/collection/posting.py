@@ -46,7 +46,7 @@ from shuffledp.collection.planner import (
     seen_at,
     sentences_of,
 )
-from shuffledp.collection.promise import READ, check_crowd, check_floor, crowd_tells, in_100, quoted, what_is_promised
+from shuffledp.collection.promise import READ, check_to_post, crowd_tells, in_100, quoted, what_is_promised
 from shuffledp.collection.sealing import OVERHEAD, Opener, new_identity, new_private
 from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey, has_levels, request_of_survey, survey_groups
 from shuffledp.collection.task import LONGEST_DRAFT, LONGEST_POSTED, Draft, PostedTask
@@ -237,7 +237,7 @@ def run_draft(survey: Path, out: Path, *, as_json: bool) -> None:
         data = read_bytes(survey, "the survey", LONGEST_SURVEY)
         draft = draft_of_survey(data, AnalyzerKey(private, identity, bytes(32)), folder=survey.parent)
         plan = None if has_levels(data) else plan_collection(request_of_survey(data, folder=survey.parent))
-        floors = check_floor(draft)
+        floors = check_to_post(draft)
         costs = prices(draft)
     key = AnalyzerKey(private, identity, hashlib.sha256(draft.data).digest())
     with all_or_none(*files):
@@ -294,8 +294,7 @@ def run_post(draft_file: Path, store_file: Path, out: Path | None, *, accept_shi
     if number_of_dummies(draft) > MANY_DUMMIES and not yes:
         _ask_consent(cost)
     with working("Certifying the promises"):
-        floors = check_floor(draft)
-        check_crowd(draft)
+        floors = check_to_post(draft)
     target = draft_file.with_suffix(".task") if out is None else out
     private = new_private()
     with opened(store_file, make=True) as store, all_or_none(target):

@@ -305,6 +305,17 @@ def check_budgets(draft: Draft, *, accept_one_shuffler: bool) -> None:
         )
 
 
+def check_to_post(draft: Draft) -> tuple[float, ...]:
+    """Return what `check_floor` certifies, if a draft may be posted: its budgets, promises and crowds are checked.
+
+    One shuffler counts as accepted above an epsilon0 of 4: such a draft says on every page who has accepted it.
+    """
+    check_budgets(draft, accept_one_shuffler=True)
+    floors = check_floor(draft)
+    check_crowd(draft)
+    return floors
+
+
 def _with_room(epsilon0: float, promise: float, reports: int) -> float:
     """Return the epsilon that the dummies must certify for a promise: lower, by the tolerance between machines.
 

@@ -240,6 +240,10 @@ class Ledger:
         self._runs: list[str] = []
         self._db = connect(self.path, make=make)
 
+    def __repr__(self) -> str:
+        """Name the file; it is not read."""
+        return f"<Ledger {named(self.path.name)}: ask .entries() and .total()>"
+
     def close(self) -> None:
         """Close the ledger's file."""
         self._db.close()

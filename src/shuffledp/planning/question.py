@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import WHOLE, Dummies, NormalDummies, Uniform, check_dummies
-from shuffledp.errors import InvalidInput, choice, shown
+from shuffledp.errors import InvalidInput, Told, choice, shown
 from shuffledp.numerics.floats import JUST_BELOW, FloatArray
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.mean import Mean
@@ -369,8 +369,8 @@ NOBODY = Moments(0.0, 0.0)
 """Moments of records all at the low end, or of other categories: reports vary least, so dummies cost the most."""
 
 
-@dataclass(frozen=True)
-class DummiesPrice:
+@dataclass(frozen=True, repr=False)
+class DummiesPrice(Told):
     """The standard errors of an estimate without and with dummies.
 
     Parameters
@@ -386,6 +386,9 @@ class DummiesPrice:
     def factor(self) -> float:
         """Factor by which dummies increase the standard error; at least 1."""
         return self.total / self.without
+
+    def _told(self) -> str:
+        return f"DummiesPrice: standard error {self.total!r} with dummies, {self.without!r} without"
 
 
 def dummies_price(

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.accounting import LARGEST_N, MANY_LEVELS, Target, certify
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import Dummies
-from shuffledp.errors import MAX_EPSILON0, InvalidInput, shown
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, Told, shown
 from shuffledp.numerics.floats import JUST_BELOW, TINY, FloatArray
 from shuffledp.planning.question import (
     MOST_HIDING,
@@ -252,8 +252,8 @@ def scaled(budgets: Budgets, factor: float) -> Budgets:
 # A public rule that rounds budgets down, and what it promises.
 
 
-@dataclass(frozen=True, eq=False)
-class Bucketing:
+@dataclass(frozen=True, eq=False, repr=False)
+class Bucketing(Told):
     """A public rule that rounds every user's budget, with the resulting error and guarantee.
 
     Parameters
@@ -301,6 +301,13 @@ class Bucketing:
     certified_epsilon: float
     delta: float
     around: Circumstances
+
+    def _told(self) -> str:
+        levels = "as they are" if self.levels is None else f"rounded down to {len(self.levels)} levels"
+        return (
+            f"Bucketing for {self.mechanism}: budgets {levels}, cap {self.cap!r}, {self.dropped:,} people dropped; "
+            f"certified epsilon {self.certified_epsilon!r} at delta {self.delta!r}"
+        )
 
     @property
     def setting(self) -> Setting:

@@ -428,9 +428,10 @@ class Terms:
     Parameters
     ----------
     target_epsilon : float, optional
-        The central epsilon (nats) that must hold at `delta`: the largest local budget for which it is certified, one
-        for everybody, is found and used; ``guarantee.setting.budgets`` states it. A column of budgets states the most
-        that people allow: all are lowered by one factor, the largest that is certified, and none is raised.
+        The central epsilon (nats) that must hold at `delta`: the largest local budget for which it is certified
+        (to a few percent), one for everybody, is found and used; ``guarantee.setting.budgets`` states it. A
+        column of budgets states the most that people allow: all are lowered by one factor, the largest that is
+        certified, and none is raised.
     delta : float
         Central delta of the guarantee, in (0, 1/n).
     seen : {"reports", "levels", "sum"} or None
@@ -474,8 +475,8 @@ class Terms:
         default=None,
         metadata=said(
             "In place of --epsilon0: the central epsilon that must hold at --delta. The largest local budget that is "
-            "certified for it, one for everybody, is found and asked with. With a column as --epsilon0 all its budgets "
-            "are lowered by one factor, and none is raised.",
+            "certified for it (to a few percent), one for everybody, is found and asked with. With a column as "
+            "--epsilon0 all its budgets are lowered by one factor, and none is raised.",
             Typed("E", "number"),
             check=_target,
         ),
