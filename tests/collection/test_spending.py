@@ -16,7 +16,7 @@ from shuffledp.collection.task import PostedTask
 from shuffledp.errors import InvalidInput
 from shuffledp.ledger import Ledger, Spending, composed_epsilon
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.report.checklist import APART, QUESTIONS
+from shuffledp.report.checklist import QUESTIONS
 from shuffledp.report.wording import up
 from tests.collection.batches import analyzer_key, batch_of, people, reports_of_people, signed_batch
 from tests.collection.tasks import choice, posted
@@ -102,9 +102,9 @@ def test_one_question_is_not_all_1_questions():
 def test_the_checklist_of_groups_names_what_differs_between_them():
     """Two groups under different promises and of other sizes; what is the same of both is said once."""
     opened = []
-    for people, dummies in ((5, 172), (9, 400)):
+    for n, dummies in ((5, 172), (9, 400)):
         asked = posted(choice(3, dummies=dummies))
-        opened.append(open_batch(batch_of(asked, [[0] * people], [people, 0, 0]), analyzer_key(asked), processes=1))
+        opened.append(open_batch(batch_of(asked, [[0] * n], [n, 0, 0]), analyzer_key(asked), processes=1))
     found = {point.question: point.answers for point in collection_checklist(*opened, names=["Hall", "Office"])}
     assert "(“Hall” together 5, “Office” together 9)" in found["Neighbouring relation"][0]
     first = [f"“{name}”: Level careful: epsilon at most {up(each.floor[0])} at delta = 1e-6, certified"
@@ -113,7 +113,7 @@ def test_the_checklist_of_groups_names_what_differs_between_them():
     assert found["Parameters"][0].startswith(first[0])
     assert found["Parameters"][3].startswith(first[1])
     assert found["Unit of privacy"][0] == "One person, with the answer to the one question."
-    assert APART in found["Composition and other releases"]
+    assert "so the groups' costs do not add up." in found["Composition and other releases"][1]
     twice = {point.question: point.answers for point in collection_checklist(*opened[:1] * 2, names=["Hall", "Office"])}
     assert len(twice["Parameters"]) == 3
     assert "“" not in "".join(twice["Parameters"])

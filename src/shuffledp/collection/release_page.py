@@ -39,7 +39,7 @@ from shuffledp.questions.question import CONFIDENCE
 from shuffledp.releases.release import Release
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer
-from shuffledp.report.checklist import APART, OPEN, OTHERS, Point, points
+from shuffledp.report.checklist import OPEN, OTHERS, Point, points
 from shuffledp.report.page import estimate_parts, page_template
 from shuffledp.report.to_json import dumps, release_to_json
 from shuffledp.report.wording import numbers_with_error
@@ -316,7 +316,7 @@ def collection_checklist(*opened: Opened, names: Sequence[str] = ()) -> list[Poi
             ("The one question is" if asked == 1 else f"All {asked} questions are")
             + " counted together; whatever else is computed from the same "
             "batch costs nothing on top.",
-            *([APART] if groups else []),
+            *(["Everybody was invited in one group, so the groups' costs do not add up."] if groups else []),
             OTHERS,
         ],
     )

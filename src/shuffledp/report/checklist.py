@@ -43,7 +43,6 @@ TABLE = (
     "The records lay in a table before the run, and lie there after it; the guarantee says nothing of them.",
     f"{OPEN}how the table was collected, who has copies, and when it is deleted.",
 )
-APART = "Nobody is in two groups, so the groups' costs do not add up."
 OTHERS = f"{OPEN}other releases about the same people, which cost more on top; a ledger (--ledger) adds them up."
 
 
@@ -234,7 +233,7 @@ def _composition(answers: Sequence[Answer], groups: bool) -> Iterator[str]:
     if setting.rounds > 1:
         yield f"All {wording.count(setting.rounds)} rounds are counted together."
     if groups:
-        yield APART
+        yield "Nobody is in two groups, so the groups' costs do not add up."
     elif len(answers) > 1:
         yield "Each number is of one question alone; all questions of this page together cost at most the sum."
     else:
