@@ -62,3 +62,10 @@ def test_many_levels_are_some_rows_in_a_notebook():
     page = sdp.certify(setting, delta=1e-6)._repr_html_()
     assert page.count("<tr>") == 13
     assert "18 more rows" in page
+
+
+def test_one_user_is_no_users():
+    alone = sdp.certify(sdp.Setting(sdp.Budgets([1.0], [1]), "any", "reports", "replace-one"), delta=1e-6)
+    assert ": 1 user, randomizer" in repr(alone)
+    assert ": 1 user, randomizer" in alone._repr_html_()
+    assert "1 users" not in repr(sdp.calibrate_epsilon0(epsilon=0.5, n=1, delta=1e-6))

@@ -21,6 +21,7 @@ import numpy as np
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import Dummies, check_dummies
 from shuffledp.errors import MAX_EPSILON0, InvalidInput, OutOfRegime, Told, choice, shown, whole_number
+from shuffledp.in_words import counted
 from shuffledp.numerics.floats import LARGEST_BELOW_ONE, Interval, Upper, decimal_up
 from shuffledp.randomizers.base import AnyLaw, MadeFromMemo, NoiseLaw, RandomizerLaw
 
@@ -371,7 +372,7 @@ class Guarantee(Told):
         rounds = f", all {setting.rounds} rounds together" if setting.rounds > 1 else ""
         return (
             f"central epsilon at most {epsilon.upper!r} and at least {epsilon.lower!r} at delta = {self.delta!r}: "
-            f"{setting.budgets.n:,} users, randomizer {setting.randomizer_name}, seen = {setting.seen}{rounds}"
+            f"{counted(setting.budgets.n, 'user')}, randomizer {setting.randomizer_name}, seen = {setting.seen}{rounds}"
         )
 
     def _rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:

@@ -176,7 +176,8 @@ MISTAKES = [
     (
         "choices = [",
         "answers = [",
-        "question 'Which dish?' needs answers of one kind: write choices (choice); choices, values (scale)",
+        "question 'Which dish?': unknown key 'answers'; a question needs answers of one kind: write choices (choice); "
+        "choices, values (scale)",
     ),
     (
         "[operated_by]",

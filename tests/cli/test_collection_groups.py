@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import html
 import json
 import shutil
 from dataclasses import replace
@@ -80,6 +81,39 @@ def answer_all(folder: Path, store: Store, codes: Path) -> None:
         hold(store, [open_reports(sealed, task, Opener(key))])
 
 
+def close_two_of_three(run: Run) -> None:
+    """How the batches are opened is said once, of all groups; it was said of each, with a key that opens one."""
+    closed = run("task", "close", "lunch", "--yes")
+    assert closed.status == 2
+    assert "2 groups closed; not Hall: 3 people have answered" in closed.err
+    assert closed.out.count("is handed over with this file.") == 2
+    assert closed.out.count("opens") == 1
+    assert "“The kitchen” opens all groups together with: shuffledp open outbox --key NAME.keys. Opened" in closed.out
+
+
+def said_of_all_groups(page: str) -> None:
+    """The checklist said "together 40" and the parameters of the first group alone, of all groups."""
+    page = html.unescape(page)
+    assert "answered at each level (“Kitchen” together 40, “Büro & Lager” together 60) is the same in both" in page
+    assert page.count("Level usual: epsilon at most ") == 1, "the same number in both groups is said once"
+    assert "several codes, of one group or of several." in page
+    assert "Everybody was invited in one group, so the groups' costs do not add up." in page
+    assert "If “The works council” and “The kitchen” work together, or if “The works council” breaks" in page
+    assert "they could read what a device sent. Of 100 such reports " in page
+
+
+def one_by_one(run: Run, tmp_path: Path) -> None:
+    """A folder of keys beside one batch was "Is a directory", and one group alone said nothing of the others."""
+    batch = next((tmp_path / "handed").glob("lunch-kitchen-*.batch")).relative_to(tmp_path)
+    assert refused(run, "open", str(batch), "--key", "lunch.keys") == (
+        f"--key lunch.keys is a folder and {batch} one batch: open the groups together, shuffledp open handed --key "
+        f"lunch.keys, or this one by itself, shuffledp open {batch} --key lunch.keys/01-kitchen.key"
+    )
+    assert "name the .key file that task draft wrote" in refused(run, "open", str(batch), "--key", "outbox")
+    alone = ok(run, "open", str(batch), "--key", "lunch.keys/01-kitchen.key", "--out", "alone.release")
+    assert "Opened one by one, the groups' intervals do not hold together" in " ".join(alone.split())
+
+
 def one_entry_in_a_ledger(run: Run) -> None:
     """The folder `handed` is entered once, as one release to two groups."""
     ok(run, "ledger", "town.ledger", "--new")
@@ -129,9 +163,7 @@ def test_a_survey_of_groups_from_draft_to_comparison(survey, run, tmp_path):
         "the answers of 3 groups will be lost for good, unopened, with the keys and the batch; there is no terminal to "
         "ask at, so nothing was done: to destroy without being asked, say --yes"
     )
-    closed = run("task", "close", "lunch", "--yes")
-    assert closed.status == 2
-    assert "2 groups closed; not Hall: 3 people have answered" in closed.err
+    close_two_of_three(run)
     shutil.copytree(tmp_path / "outbox", tmp_path / "handed")
     text = ok(run, "open", "handed", "--key", "lunch.keys", "--report", "lunch.html")
     assert "soup: “Kitchen” minus “Büro & Lager” " in text
@@ -148,6 +180,8 @@ def test_a_survey_of_groups_from_draft_to_comparison(survey, run, tmp_path):
     page = (tmp_path / "lunch.html").read_text(encoding="utf-8")
     assert "<h1>Lunch</h1>" in page
     assert "100 people in 2 groups answered" in page
+    said_of_all_groups(page)
+    one_by_one(run, tmp_path)
     one_entry_in_a_ledger(run)
     assert sorted(path.name for path in (tmp_path / "handed").glob("*.release")) == [f"{f}.release" for f in files[:2]]
     assert ok(run, "task", "publish", "handed").count("published: ") == 2

@@ -90,6 +90,21 @@ SURVEYS = {
     "no file of words": (ASKED + 'words = "towns.txt"\n', "the words .*towns.txt cannot be read", "existing file"),
     "equal words": (ASKED + 'words = ["Bonn", "Essen", "bonn "]\n', "'Bonn' and 'bonn '", "write each once"),
     "equal choices": (ASKED + 'choices = ["a", "a"]\n', "read the same", "write each once"),
+    "equal choices of the second question": (
+        FIVE + ASKED.replace("Which?", "Second") + 'choices = ["a", "A"]\n',
+        "the survey, questions, number 2, 'Second': two choices read the same in language 'en': 'a' and 'A'",
+        "write each once",
+    ),
+    "a misspelt key of the answers": (
+        ASKED + 'choises = ["a", "b"]\n',
+        r"the survey, question 'Which\?': unknown key 'choises' \(did you mean choices\?\)",
+        r"needs answers of one kind: write choices \(choice\)",
+    ),
+    "a misspelt key beside right ones": (
+        FIVE + "expanation = 'x'\n",
+        r"question 'Which\?': unknown key 'expanation' \(did you mean explanation\?\)",
+        "known are text, choices",
+    ),
     "equal options": (ASKED + 'options = ["a", "b", "a"]\n', "read the same", "write each once"),
     "equal rows": (ASKED + 'rows = ["a", "a"]\ncolumns = ["b", "c"]\n', "two rows read the same", "write each once"),
     "unknown words": (ASKED + "free_text = true\n", "nobody can add dummies", "up to 20,000 known words as words"),

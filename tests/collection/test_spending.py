@@ -93,6 +93,32 @@ def test_the_checklist_of_a_collection_is_filled():
     assert release_page(opened, command="shuffledp", version="1").count("<dt>") == len(QUESTIONS)
 
 
+def test_one_question_is_not_all_1_questions():
+    asked = posted(choice(3))
+    opened = open_batch(batch_of(asked, [[0] * 5], [5, 0, 0]), analyzer_key(asked), processes=1)
+    assert collection_checklist(opened)[0].answers[0] == "One person, with the answer to the one question."
+
+
+def test_the_checklist_of_groups_names_what_differs_between_them():
+    """Two groups under different promises and of other sizes; what is the same of both is said once."""
+    opened = []
+    for n, dummies in ((5, 172), (9, 400)):
+        asked = posted(choice(3, dummies=dummies))
+        opened.append(open_batch(batch_of(asked, [[0] * n], [n, 0, 0]), analyzer_key(asked), processes=1))
+    found = {point.question: point.answers for point in collection_checklist(*opened, names=["Hall", "Office"])}
+    assert "(“Hall” together 5, “Office” together 9)" in found["Neighbouring relation"][0]
+    first = [f"“{name}”: Level careful: epsilon at most {up(each.floor[0])} at delta = 1e-6, certified"
+             for name, each in zip(("Hall", "Office"), opened, strict=True)]  # fmt: skip
+    assert opened[0].floor[0] > opened[1].floor[0]
+    assert found["Parameters"][0].startswith(first[0])
+    assert found["Parameters"][3].startswith(first[1])
+    assert found["Unit of privacy"][0] == "One person, with the answer to the one question."
+    assert "so the groups' costs do not add up." in found["Composition and other releases"][1]
+    twice = {point.question: point.answers for point in collection_checklist(*opened[:1] * 2, names=["Hall", "Office"])}
+    assert len(twice["Parameters"]) == 3
+    assert "“" not in "".join(twice["Parameters"])
+
+
 def test_a_batch_is_entered_once_however_often_it_is_opened(tmp_path):
     task, data, _ = collected()
     with Ledger(tmp_path / "p.ledger", make=True) as ledger:

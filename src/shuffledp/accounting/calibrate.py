@@ -19,6 +19,7 @@ from shuffledp.accounting.certify import certified_uppers, weigh_levels
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import Dummies
 from shuffledp.errors import MAX_EPSILON0, InvalidInput, Told, check_delta, shown
+from shuffledp.in_words import counted
 from shuffledp.numerics.floats import few_digits_up, next_above
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import Seen, Setting
@@ -280,8 +281,8 @@ class Calibration(Told):
         rounds = f"{self.rounds} round{'' if self.rounds == 1 else 's'}"
         capped = ", the largest number that is tried" if self.capped else ""
         return (
-            f"local epsilon0 {self.epsilon0!r}, {self.n:,} users, {rounds}, factor {self.scale!r}{capped}: central "
-            f"epsilon at most {self.certified_epsilon!r} at delta = {self.delta!r}"
+            f"local epsilon0 {self.epsilon0!r}, {counted(self.n, 'user')}, {rounds}, factor {self.scale!r}{capped}: "
+            f"central epsilon at most {self.certified_epsilon!r} at delta = {self.delta!r}"
         )
 
 

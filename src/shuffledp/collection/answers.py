@@ -25,6 +25,7 @@ from shuffledp.collection.client import (
 )
 from shuffledp.collection.estimates import JUNK, shift_of_levels
 from shuffledp.collection.fields import write_time
+from shuffledp.collection.groups import MANIFEST
 from shuffledp.collection.promise import LANGUAGES, crowd_tells, in_language, quoted, what_is_promised
 from shuffledp.collection.release import LONGEST_SIGNED
 from shuffledp.collection.task import LONGEST_POSTED, Draft, PostedTask
@@ -205,6 +206,10 @@ def run_open(
     from shuffledp.collection.release_page import release_document, release_page
     from shuffledp.releases.margins import LONGEST, Margins
 
+    if key.is_dir():
+        from shuffledp.collection.group_commands import key_of_group
+
+        raise InvalidInput(key_of_group(batch, key))
     target = batch.parent / f"{batch.stem}.release" if out is None else out
     if target.resolve() in {
         path.resolve() for path in (batch, key, report, margins, entered.ledger) if path is not None
@@ -226,6 +231,14 @@ def run_open(
         files.write("--out", lambda file: cast(TextIO, file).buffer.write(release))
         files.write("--report", lambda page: page.write(release_page(opened, **made)))
         files.show(lambda: _show_opened(opened, document, entered, as_json=as_json))
+    if not as_json and (key.parent / MANIFEST).is_file():  # a folder of keys, of which this is one
+        console().print(escape(f"{ONE_OF_SEVERAL}: shuffledp open FOLDER --key {key.parent}."), highlight=False)
+
+
+ONE_OF_SEVERAL = (
+    "This is one group of several. Opened one by one, the groups' intervals do not hold together; this opens them "
+    "together, from the folder of their batches"
+)
 
 
 def _show_opened(opened: Opened, document: bytes, entered: Entered, *, as_json: bool) -> None:

@@ -283,6 +283,7 @@ def read_question(fields: Fields, languages: frozenset[str], version: int = 1) -
     From version 2 on its dummies are read with the task's.
     """
     text = fields.text("text", languages)
+    fields.what = f"{fields.what}, {shown(next(iter(text.values())))}"
     kind = _kind(fields.word("kind", *_KINDS[version]))
     told = _told(fields, kind, languages) if version > 1 else {}
     parts = _READERS[kind](fields, languages, bool(told.get("optional")))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import difflib
 import json
 import re
 import unicodedata
@@ -118,11 +119,19 @@ class Fields:
         """Return the keys that are not read yet."""
         return list(self._values)
 
+    def unknown(self, *later: str) -> str:
+        """Return which key is unknown, with the nearest known one; "" if each was asked for or is read ``later``."""
+        key = next((key for key in self._values if key not in self._known and key not in later), None)
+        if key is None:
+            return ""
+        near = difflib.get_close_matches(key, [*self._known, *later], n=1, cutoff=0.7)
+        return f"unknown key {shown(key)}{f' (did you mean {near[0]}?)' if near else ''}"
+
     def done(self) -> None:
         """Refuse keys that were not read; the message lists those that were asked for."""
         if self._values:
-            known = ", ".join(self._known)
-            raise InvalidInput(f"{self.what}: unknown key {shown(next(iter(self._values)))}; known are {known}")
+            unknown = self.unknown() or f"unknown key {shown(next(iter(self._values)))}"
+            raise InvalidInput(f"{self.what}: {unknown}; known are {', '.join(self._known)}")
 
     def whole(self, key: str, low: int, high: int) -> int:
         """Read a whole number from ``low`` to ``high``."""

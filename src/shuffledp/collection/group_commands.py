@@ -32,7 +32,7 @@ from shuffledp.collection.groups import MANIFEST, Group, Groups, SurveyGroup
 from shuffledp.collection.kinds import prices
 from shuffledp.collection.promise import check_floor, what_is_promised
 from shuffledp.collection.release import write_release
-from shuffledp.collection.release_page import collection_checklist, release_document
+from shuffledp.collection.release_page import collection_checklist, could_be_read, in_each_group, release_document
 from shuffledp.collection.sealing import new_identity, new_private
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft, PostedTask
@@ -373,6 +373,30 @@ def beside(path: Path, group: Group) -> Path:
     return path.with_name(f"{path.stem}-{group.file}{path.suffix}")
 
 
+def key_of_group(batch: Path, keys: Path) -> str:
+    """Return what to type where the folder of keys was given beside one batch.
+
+    Parameters
+    ----------
+    batch : Path
+        The batch's file.
+    keys : Path
+        A folder.
+    """
+    what = f"--key {keys} is a folder and {batch} one batch"
+    if not (keys / MANIFEST).is_file():
+        return f"{what}; name the .key file that task draft wrote"
+    draft = _sha256(read_batch(batch).task.draft.data)
+    groups = Groups.read(keys)
+    own = next((groups.path(group, ".key") for group in groups.groups if group.draft_sha256 == draft), None)
+    if own is None:
+        return f"{what} of none of its groups; name the .key file that belongs to it"
+    return (
+        f"{what}: open the groups together, shuffledp open {batch.parent} --key {keys}, or this one by itself, "
+        f"shuffledp open {batch} --key {own}"
+    )
+
+
 ONE_EACH = (
     "Each group was shuffled by itself among dummies of its own, and everybody was invited in one group, so the "
     "promise holds for each person whatever the group. Which group somebody belongs to is not protected."
@@ -540,6 +564,17 @@ def _print(names: list[str], every: list[Opened], missing: list[Group], target: 
     shown.print(f"Written: a release of each group in {escape(str(target))}.", highlight=False, soft_wrap=True)
 
 
+_PROMISED = ("headline_floor", "headline_local", "together")
+"""Keys of the sentences of a promise that the page of groups shows, besides what could be read at every level."""
+
+
+def _promises(draft: Draft) -> list[str]:
+    """Return what each level's people were promised, also against shuffler and analyzer together."""
+    told = [dict(what_is_promised(draft, place).sentences) for place in range(len(draft.levels))]
+    every = [" ".join(text for key, text in each.items() if key in _PROMISED) for each in told]
+    return [*every, *could_be_read(draft)]
+
+
 def groups_page(names: list[str], every: list[Opened], missing: list[Group], *, command: str) -> str:
     """Return the page that compares the groups.
 
@@ -572,9 +607,9 @@ def groups_page(names: list[str], every: list[Opened], missing: list[Group], *, 
         missing=_missing(missing),
         one_each=ONE_EACH,
         kept=_kept(every),
-        promises=[what_is_promised(draft, place).sentences[0][1] for place in range(len(draft.levels))],
+        promises=in_each_group(names, [_promises(each.batch.task.draft) for each in every]),
         ids=[(name, each.batch.task.id) for name, each in zip(names, every, strict=True)],
-        checklist=collection_checklist(every[0]),
+        checklist=collection_checklist(*every, names=names),
         command=command,
         version=__version__,
     )

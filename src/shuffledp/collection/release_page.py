@@ -247,32 +247,51 @@ def _words(language: str) -> dict[str, str]:
     return json.loads((files("shuffledp.collection") / "page" / f"{language}.json").read_text(encoding="utf-8"))
 
 
-def collection_checklist(opened: Opened) -> list[Point]:
-    """Return the answers to the checklist's questions for an opened batch of a collection.
+def in_each_group(names: Sequence[str], said: Sequence[list[str]]) -> list[str]:
+    """Return what is said of each group: once if it is the same of all, else with the group's name before it.
 
     Parameters
     ----------
-    opened : Opened
-        The opened batch.
+    names : sequence of str
+        Names of the groups.
+    said : sequence of list of str
+        For each group its sentences.
     """
-    draft = opened.batch.task.draft
-    codes = draft.admission == "codes"
+    if all(sentences == said[0] for sentences in said):
+        return said[0]
+    return [f"{quoted(name)}: {each}" for name, sentences in zip(names, said, strict=True) for each in sentences]
+
+
+def collection_checklist(*opened: Opened, names: Sequence[str] = ()) -> list[Point]:
+    """Return the answers to the checklist's questions for an opened batch of a collection, or for those of its groups.
+
+    Parameters
+    ----------
+    *opened : Opened
+        The opened batch; of a survey with groups one for each group.
+    names : sequence of str
+        Names of the groups; none for a single batch.
+    """
+    draft, groups = opened[0].batch.task.draft, len(opened) > 1
+    codes, asked = draft.admission == "codes", len(draft.questions)
     one = "One person" if codes else "One person, who may have answered twice"
+    people = [f"together {wording.count(each.batch.manifest.n)}" for each in opened]
+    if groups:
+        people = [f"{quoted(name)} {each}" for name, each in zip(names, people, strict=True)]
     return points(
         [
-            f"{one}, with the answers to all {len(draft.questions)} questions.",
-            f"{OPEN}whether somebody was given several codes."
+            f"{one}, with the {f'answers to all {asked} questions' if asked > 1 else 'answer to the one question'}.",
+            f"{OPEN}whether somebody was given several codes{', of one group or of several' if groups else ''}."
             if codes
             else f"{OPEN}whether somebody answered more than twice; such a person is protected less than stated.",
         ],
         _collection_model(draft),
         [
             "Replacement (bounded differential privacy): one person's answers are replaced by any others. How many "
-            f"people answered at each level (together {wording.count(opened.batch.manifest.n)}) is the same in both "
-            "worlds, and public.",
+            f"people answered at each level ({', '.join(people)}) is the same in both worlds, and public.",
             "Whether somebody took part is not protected.",
         ],
-        _collection_parameters(opened),
+        in_each_group(names, [list(_collection_parameters(each)) for each in opened]),
         _collection_trust(draft),
         [
             f"Shuffler ({draft.operated_by.shuffler}): sealed answers, their levels, and the addresses that they came "
@@ -294,9 +313,10 @@ def collection_checklist(opened: Opened) -> list[Point]:
             f"{OPEN}who holds the analyzer's and the shuffler's keys, and who may reach the store and its logs.",
         ],
         [
-            ("The one question is" if len(draft.questions) == 1 else f"All {len(draft.questions)} questions are")
+            ("The one question is" if asked == 1 else f"All {asked} questions are")
             + " counted together; whatever else is computed from the same "
             "batch costs nothing on top.",
+            *(["Everybody was invited in one group, so the groups' costs do not add up."] if groups else []),
             OTHERS,
         ],
     )
@@ -440,7 +460,7 @@ def _levels(opened: Opened) -> list[dict[str, Any]]:
 
 def _sentences(opened: Opened) -> list[str]:
     draft = opened.batch.task.draft
-    read = _read(draft)
+    read = could_be_read(draft)
     if draft.operated_by.one_hand:
         only = f"{draft.operated_by.analyzer} both shuffled and analyzed, so only this number is a promise."
         return [only, *read]
@@ -454,8 +474,14 @@ def _sentences(opened: Opened) -> list[str]:
     ]
 
 
-def _read(draft: Draft) -> list[str]:
-    """Return a sentence on what colluding parties can read, with the number of cases for every level."""
+def could_be_read(draft: Draft) -> list[str]:
+    """Return a sentence on what colluding parties can read, with the number of cases for every level.
+
+    Parameters
+    ----------
+    draft : Draft
+        The task.
+    """
     analyzer, shuffler = quoted(draft.operated_by.analyzer), quoted(draft.operated_by.shuffler)
     found = [what_is_read(draft, place) for place in range(len(draft.levels))]
     names = [quoted(next(iter(level.name.values()))) for level in draft.levels]

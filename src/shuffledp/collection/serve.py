@@ -7,6 +7,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -119,14 +120,30 @@ def close(task: Task = None, store: StorePath = STORE, yes: Yes = False) -> None
 
     shuffledp task close --store shuffledp.db
     """
-    from shuffledp.collection.closing import close_task
     from shuffledp.collection.groups import is_folder
+
+    if not is_folder(task):
+        _close(task, store, yes)
+        return
+    handed: list[tuple[str, Path]] = []
+    try:
+        one = partial(_close, store=store, yes=yes, handed=handed)
+        _each_group(Path(str(task)), one, "closed", ask=not yes and "close")
+    finally:  # also where some groups were refused
+        if handed:
+            analyzer, path = handed[0]
+            print(
+                f"{analyzer} opens all groups together with: shuffledp open {path.parent.name} --key NAME.keys. Opened "
+                "one by one, the groups' intervals do not hold together."
+            )
+
+
+def _close(task: Task, store: Path, yes: bool, handed: list[tuple[str, Path]] | None = None) -> None:
+    """Close one task; how it is opened is printed, or if it is one of several groups, noted in ``handed``."""
+    from shuffledp.collection.closing import close_task
     from shuffledp.collection.promise import quoted
     from shuffledp.collection.task import PostedTask
 
-    if is_folder(task):
-        _each_group(Path(str(task)), lambda name: close(name, store, yes), "closed", ask=not yes and "close")
-        return
     with opened(store) as shuffler:
         row = chosen(shuffler, task, "open", "closing", "restored", more=_handed_over)
         posted = PostedTask.parse(row.posted)
@@ -134,8 +151,12 @@ def close(task: Task = None, store: StorePath = STORE, yes: Yes = False) -> None
             _ask_title(shuffler, posted, "close")
         path = close_task(shuffler, row.digest)
         print(path)
-        opens = f"{quoted(posted.draft.operated_by.analyzer)} opens it with: shuffledp open {path.name} --key NAME.key"
-        print(f"{_title(posted)} is handed over with this file. {opens}")
+        analyzer, opens = quoted(posted.draft.operated_by.analyzer), ""
+        if handed is None:
+            opens = f" {analyzer} opens it with: shuffledp open {path.name} --key NAME.key"
+        else:
+            handed.append((analyzer, path))
+        print(f"{_title(posted)} is handed over with this file.{opens}")
         wait_for_deletion(shuffler, f"the batch is written, {path}")
 
 

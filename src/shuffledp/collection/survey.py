@@ -68,6 +68,8 @@ _KINDS = {
     "list": ("words",),
 }
 """Keys of each kind of question, by which its kind is recognised."""
+_BESIDE = ("explanation", "order", "optional", "family")
+"""Keys that a question of any kind may have besides its text and those of its kind."""
 _OF_KINDS = "; ".join(f"{', '.join(keys)} ({kind})" for kind, keys in _KINDS.items())
 _WAYS = {
     "multiple": "to let people check any of several answers, write options in the place of choices",
@@ -225,7 +227,7 @@ def _plain(document: dict[str, Any]) -> Draft:
     if document["version"] > 1:  # none yet, one centre a column
         width = sum(map(columns_of, document["questions"]))
         plain["dummies"] = {"law": "ball", "radius": [str(WHOLE)], "centre": [0] * width}
-    return Draft.parse(_bytes(plain))
+    return Draft.parse(_bytes(plain), "the survey")
 
 
 def _refuse_what_cannot_be(request: Request) -> None:
@@ -499,8 +501,10 @@ def _question(entry: object, language: str, no_answer: object, another: object, 
     there = {key for keys in _KINDS.values() for key in keys if fields.has(key)}
     kind = next((kind for kind, keys in _KINDS.items() if there == set(keys)), None)
     if kind is None:
-        unlisted = "" if there else f"; {_UNKNOWN}"
-        raise InvalidInput(f"{fields.what} needs answers of one kind: write {_OF_KINDS}{unlisted}")
+        misspelt = fields.unknown(*_BESIDE)
+        unlisted = "" if there or misspelt else f"; {_UNKNOWN}"
+        named = f": {misspelt}; a question" if misspelt else ""
+        raise InvalidInput(f"{fields.what}{named} needs answers of one kind: write {_OF_KINDS}{unlisted}")
     asked: dict[str, Any] = {"text": _texts(fields.take("text"), language), "kind": kind}
     for key in _KINDS[kind]:
         if kind == "number":

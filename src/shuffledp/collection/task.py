@@ -131,33 +131,35 @@ class Draft:
     random_order: bool = False
 
     @classmethod
-    def parse(cls, data: bytes) -> Draft:
+    def parse(cls, data: bytes, what: str = "the draft") -> Draft:
         """Return a draft from its bytes, after checking every rule that needs no accountant.
 
         Parameters
         ----------
         data : bytes
             JSON, as docs/collection says.
+        what : str
+            What messages call it: a survey, if it was made of one.
 
         Raises
         ------
         InvalidInput
             If a key is unknown, missing or out of its range, or a rule is broken.
         """
-        draft = cls.held(data)
+        draft = cls.held(data, what)
         draft.check_keys()
         return draft
 
     @classmethod
-    def held(cls, data: bytes) -> Draft:
+    def held(cls, data: bytes, what: str = "the draft") -> Draft:
         """Return a draft without checking its keys, so that every task posted by version 0.2.0 can still be ended.
 
         Parameters
         ----------
-        data : bytes
+        data, what : bytes and str
             As for `parse`, which all other callers use.
         """
-        fields = read_json(bytes(data), "the draft", LONGEST_DRAFT)
+        fields = read_json(bytes(data), what, LONGEST_DRAFT)
         version = fields.whole("version", VERSIONS[0], VERSIONS[-1])
         fields.whole("suite", 1, 1)
         title = fields.text("title")
