@@ -65,9 +65,9 @@ TITLE = r"if the first lines are a title and the header comes later, say how man
         (
             "line-ends-mixed.csv",
             {},
-            "^row 1 of .* a CR without LF stands in it: save the file with one kind of line ends$",
+            "^row 1 of .* holds a CR without LF outside quotes, and LF ends .* one kind of line ends, ",
         ),
-        ("line-ends-nel.csv", {}, r"^the lines of .* end with U\+0085; save it with LF or CR LF at their ends$"),
+        ("line-ends-nel.csv", {}, r"^U\+0085 ends a line within the first line of .*; save it with LF or CR LF "),
         (
             "cp1252.csv",
             {},

@@ -47,7 +47,8 @@ COLUMNS = {
         ["2013-01-01 05:00:00Z", "2013-07-01 14:30:00Z"],
     ),
     "whole with gaps": (lambda: pd.array([5, None], dtype="Int64"), ["5", None]),
-    "floats": ([1.0, float("nan")], ["1", "NaN"]),
+    "floats with gaps": ([1.0, float("nan")], ["1", None]),
+    "short floats with gaps": (lambda: pd.array([1.5, float("nan")], dtype="float32"), ["1.5", None]),
     "truth": ([True, False], ["true", "false"]),
     "large": ([2**62, 5], ["4611686018427387904", "5"]),
 }
@@ -80,6 +81,25 @@ def test_containers_and_spans_are_refused():
         words([[1], [2]])
     with pytest.raises(InvalidInput, match=r"holds spans of time"):
         words(pd.to_timedelta([1, 2], unit="s"))
+
+
+def test_gaps_in_a_column_of_numbers_are_missing_records():
+    """`missing_as` was not obeyed: "the record in row 1 is none of the categories", for numbers with gaps alone."""
+    frame = pd.DataFrame({"d": [float("nan"), 0.0, 1.0, 2.0] * 25, "vote": ["yes", "no"] * 50})
+    asked = sdp.Frequency(["0", "1", "2", "na"])
+    both = {"missing_as": "na", "budgets": 700.0, "delta": 1e-6, "any_delta": True}  # at 700 nats nothing is changed
+    assert sdp.release(asked, frame, value="d", **both).estimate.tolist() == pytest.approx([0.25] * 4)
+    together = sdp.release_together(
+        [sdp.Ask(asked, "d", missing_as="na")], frame, budgets=700.0, delta=1e-6, any_delta=True
+    )
+    assert together.releases[0].estimate.tolist() == pytest.approx([0.25] * 4)
+    table = sdp.Crosstab(["0", "1", "2"], ["yes", "no"])
+    crossed = sdp.release(table, frame, value=["d", "vote"], **{**both, "missing_as": ("0", "yes")})
+    assert crossed.table.ravel().tolist() == pytest.approx([0.25, 0.25, 0.25, 0.0, 0.0, 0.25], abs=1e-9)
+    with pytest.raises(InvalidInput, match=r"^d in row 1 is missing; a person's group is public: "):
+        sdp.release_by(
+            sdp.Frequency(["yes", "no"]), frame, value="vote", by="d", groups=[0, 1, 2], budgets=1.0, delta=1e-6
+        )
 
 
 def test_a_column_named_by_a_number_and_a_table_with_text():

@@ -50,12 +50,22 @@ def test_rows_and_fields_are_counted(tmp_path, content, found):
 )
 @settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
 def test_any_pieces_of_a_table_give_the_count_of_the_table_reader(tmp_path, monkeypatch, rows, quoting, end, chunk):
-    """The csv module writes the table; it is read in pieces of 1 to 40 bytes."""
+    """The csv module writes the table; it is read in pieces of 1 to 40 bytes.
+
+    Up to Python 3.13 that module leaves a CR outside quotes where its lines end with LF: such a table is refused.
+    """
     monkeypatch.setattr(module, "CHUNK", chunk)
     stream = io.StringIO(newline="")
     csv.writer(stream, quoting=quoting, lineterminator=end).writerows([["k", "l"], *rows])
     path = tmp_path / "t.csv"
-    assert survey(path, stream.getvalue().encode()) == Survey(len(rows), 2)
+    text, inside = stream.getvalue(), False
+    for place, letter in enumerate(text):
+        inside ^= letter == '"'
+        if letter == "\r" and not inside and text[place:].lstrip("\r")[:1] != "\n":
+            with pytest.raises(InvalidInput, match="holds a CR without LF outside quotes"):
+                survey(path, text.encode())
+            return
+    assert survey(path, text.encode()) == Survey(len(rows), 2)
     assert pl.read_csv(path, infer_schema=False).height == len(rows)
 
 

@@ -28,6 +28,83 @@ def test_line_ends_and_byte_order_marks(tmp_path, end, marks, header, last):
     assert votes(tmp_path / "t", BYTE_ORDER_MARK * marks + text.encode()) == ["ja", "Grüße"]
 
 
+TWO = (
+    r"holds a CR without LF outside quotes, and LF ends a line of the file, too: rows would be lost; save it with one "
+    r"kind of line ends, or put quotes around an entry that holds one$"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "found"),
+    [
+        ("vote,x\ryes,1\r\nno,2\rno,3\r\nyes,4\rno,5\r\n", {}, "^the header of .*"),  # 2 rows of 5 were read
+        ("vote,age\ryes,20\r\nno,30\rno,40\r", {}, "^the header of .*"),  # 1 of 3
+        ("vote,age\ryes,20\rno,30\n", {}, "^the header of .*"),  # "has no rows"
+        ("vote\ryes\nno\ryes\n", {}, "^the header of .*"),  # "no column 'vote'"
+        ("vote\nyes\nno\ryes\n", {}, "^row 2 of .*"),
+        ("vote\nyes\nno\r", {}, "^row 2 of .*"),
+        ('vote,x\n"a\rb",5" c\rd\n', {}, "^row 1 of .*"),  # a quote inside an entry quotes nothing
+        ('vote,x\na,5" c\rd 6"\n"b\n",c\rd\n', {}, "^row 1 of .*"),
+        ('vote,x\n"a\r\rb","c\r\n\r"\ny,c\rd\n', {}, "^row 2 of .*"),
+        (
+            "vote\r" + "yes\r" * 20_000 + "no\n" + "no\r",
+            {},
+            "^.*",
+        ),
+        (
+            "vote\n" + "yes\n" * 20_000 + "no\r" * 600_000,
+            {},
+            "^row 20001 of .*",
+        ),  # "more than 1,000,000 bytes"
+        (
+            "old\rvote\ryes\nno\n",
+            {"skip_lines": 1},
+            "^line 1 of .*, which is skipped,",
+        ),
+        (
+            "vote\nWhat?\ryes\nno\n",
+            {"header_rows": 2},
+            "^row 2 of the header of .*",
+        ),
+    ],
+)
+def test_two_line_ends_are_refused(tmp_path, text, options, found):
+    """People between a CR and the next CR LF were lost in silence."""
+    with pytest.raises(InvalidInput, match=f"{found} {TWO}"):
+        votes(tmp_path / "t", text.encode(), **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "found"),
+    [
+        ("vote,x\r\nyes,1\nno,2\r\n", {}, ["yes", "no"]),
+        ("vote,x\nyes,1\r\r\nno,2\n", {}, ["yes", "no"]),
+        ('vote,x\n"a\rb",1\r\n"b\r",2\n', {}, ["a\rb", "b"]),
+        ('vote,"x\ry"\na,"5"" \r"\n', {}, ["a"]),
+        ('vote,x\r"a\nb",1\r' + "no,2\r" * 3, {}, ["a\nb", *["no"] * 3]),
+        ('vote,x\rno,"' + "\n" * (1 << 16) + '"\rno,2\r', {}, ["no", "no"]),  # the quote is open where the sample ends
+        (f'"{"x" * ((1 << 16) - 9)}",vote\r\n1,no\r\n', {}, ["no"]),
+        (f'"{"x" * ((1 << 16) - 8)}",vote\r\n1,no\r\n', {}, ["no"]),  # the sample ends between CR and LF
+        ('vote,x\n"What\r?",y\nno,1\n', {"header_rows": 2}, ["no"]),
+        ("vote,x\nyes\u2028no,1\n", {}, ["yes\u2028no"]),
+    ],
+)
+def test_line_ends_of_one_kind_are_read(tmp_path, text, options, found):
+    """CR LF and LF are one kind; what stands in quotes ends no line."""
+    assert votes(tmp_path / "t", text.encode(), **options) == found
+
+
+@pytest.mark.parametrize("end", ["\x85", "\u2028"], ids=ascii)
+@pytest.mark.parametrize("last", ["", "\n"], ids=ascii)
+@pytest.mark.parametrize("title", [False, True])
+def test_other_line_ends_are_refused(tmp_path, end, last, title):
+    text = "title\n" * title + end.join(["vote", "yes", "no"]) + (last or end)
+    with pytest.raises(
+        InvalidInput, match=rf"^U\+{ord(end):04X} ends a line within the first line of .*; save it with"
+    ):
+        votes(tmp_path / "t", text.encode(), skip_lines=int(title))
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 def test_wide_encodings(tmp_path, encoding):
     """With a mark they are known, with `encoding` read; else the refusal says what to do, and not to export it anew."""

@@ -41,7 +41,7 @@ from shuffledp.tables.options import BLANKS, TableOptions
 LONGEST = 1_000_000
 """Largest length, in bytes, of a row."""
 
-QUOTE, NEWLINE = ord('"'), ord("\n")
+QUOTE, NEWLINE, RETURN = ord('"'), ord("\n"), ord("\r")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LINE_END = b"\r\n"
 _ABOVE = 20
@@ -93,8 +93,8 @@ class TextRows:
         Raises
         ------
         InvalidInput
-            For the first row that has fewer or more fields than the header, or more than 1,000,000 bytes; it is named,
-            counting from 1 after the header.
+            For the first row that has fewer or more fields than the header, a CR outside quotes that ends no line as
+            LF does, or more than 1,000,000 bytes; it is named, counting from 1 after the header.
         """
         found = _Counter(self)
         for block in self._blocks(found):
@@ -126,20 +126,26 @@ class TextRows:
                 started = started or block.ends.size > 0
                 lengths = np.diff(block.ends, prepend=0)
                 if lengths.size and int(lengths.max()) > LONGEST:
-                    raise self._too_long(found.records + int(np.argmax(lengths > LONGEST)))
+                    long = int(np.argmax(lengths > LONGEST))
+                    raise self._too_long(found.records + long, block.record(long))
                 if block.ends.size:
                     yield block
                 if len(rest) > LONGEST:
-                    raise self._too_long(found.records)
+                    raise self._too_long(found.records, rest)
                 if not chunk:
                     return
 
-    def _too_long(self, record: int) -> InvalidInput:
-        which = f"row {record} of" if record else "the header of"
+    def _too_long(self, record: int, start: bytes) -> InvalidInput:
+        if _LONE_RETURN.search(_unquoted(start, self.separator.encode())):
+            return two_line_ends(self.which(record))
         return InvalidInput(
-            f"{which} {self.name} has more than {LONGEST:,} bytes; close the quote that is left open there, or shorten "
-            "what the row holds"
+            f"{self.which(record)} has more than {LONGEST:,} bytes; close the quote that is left open there, or "
+            "shorten what the row holds"
         )
+
+    def which(self, record: int) -> str:
+        """Return words for a record of this number, 0 for the header."""
+        return f"{f'row {record}' if record else 'the header'} of {self.name}"
 
 
 class _Counter:
@@ -151,7 +157,9 @@ class _Counter:
         self.header: tuple[str, ...] = ()
 
     def add(self, block: _Block) -> None:
-        """Count the records of a block, and refuse one with another number of fields."""
+        """Count the records of a block, and refuse one with two line ends or another number of fields."""
+        if (two := block.with_lone_return(self._separator)) is not None:
+            raise two_line_ends(self._rows.which(self.records + two))
         fields = self._fields(block)
         if not self.records:
             self.width, self.header = int(fields[0]), _header(block.record(0), self._rows.separator)
@@ -187,8 +195,6 @@ class _Counter:
             if self._separator == b"\t" and len(" ".join(self.header).split()) > self.width:
                 empty += "; if blanks and tabs separate the columns, say `separator = 'blanks'`"
             return InvalidInput(f"{found}; the file may be cut short: complete the row from its source{empty}{above}")
-        if b"\r" in record and b'"' not in record:
-            return InvalidInput(f"{found}; a CR without LF stands in it: save the file with one kind of line ends")
         mark = {"\t": "tab", ",": "comma", ";": "semicolon"}.get(self._rows.separator, repr(self._rows.separator))
         return InvalidInput(
             f"{found}; put quotes around an entry that holds a {mark}, or remove what is too much{above}"
@@ -243,6 +249,19 @@ class _Block:
         stray = opening[~fine & ~((opening == 3) & (self.data[:3].tobytes() == BYTE_ORDER_MARK))]
         return np.unique(np.searchsorted(self.ends, stray, side="right")).tolist()
 
+    def with_lone_return(self, separator: bytes) -> int | None:
+        """Return the index of the first record with a CR outside quotes before neither CR nor LF; None without one."""
+        returns = np.flatnonzero(self.data == RETURN)
+        after = self.data.take(returns + 1, mode="clip")
+        lone = returns[(after != NEWLINE) & ((after != RETURN) | (returns == self.data.size - 1))]
+        if lone.size == 0:
+            return None
+        outside = lone[np.searchsorted(self.quotes, lone) & 1 == 0]
+        stray = self.with_stray_quotes(separator[0])
+        found = np.setdiff1d(np.searchsorted(self.ends, outside, side="right"), stray)[:1].tolist()
+        found += [which for which in stray if _LONE_RETURN.search(_unquoted(self.record(which), separator))][:1]
+        return min(found, default=None)
+
 
 def _block(data: bytes, *, last: bool) -> _Block:
     """Return the block of the complete records in some bytes."""
@@ -267,9 +286,25 @@ def field_count(record: bytes, separator: bytes) -> int:
     separator : bytes
         One character.
     """
+    return _unquoted(record, separator).count(separator)
+
+
+def _unquoted(record: bytes, separator: bytes) -> bytes:
+    """Return a record with a separator before each field, and without its quoted fields."""
     # With a separator put before the record every field starts with one, and a search for two characters is fast.
     quoted = re.compile(re.escape(separator) + rb'"[^"]*(?:""[^"]*)*"')
-    return quoted.sub(separator, separator + record).count(separator)
+    return quoted.sub(separator, separator + record)
+
+
+_LONE_RETURN = re.compile(rb"\r(?![\r\n])")
+
+
+def two_line_ends(where: str) -> InvalidInput:
+    """Return the error for a CR outside quotes that stands elsewhere than before an LF."""
+    return InvalidInput(
+        f"{where} holds a CR without LF outside quotes, and LF ends a line of the file, too: rows would be lost; save "
+        "it with one kind of line ends, or put quotes around an entry that holds one"
+    )
 
 
 def _header(record: bytes, separator: str) -> tuple[str, ...]:
@@ -350,21 +385,25 @@ def laid_out(path: Path, name: str, declared: str | None, options: TableOptions)
     Raises
     ------
     InvalidInput
-        If the file has fewer lines than are to be skipped.
+        If the file has fewer lines than are to be skipped, or a CR without LF stands in one that is.
     """
     with path.open("rb") as stream:
         above = max(options.skip_lines, int(declared is not None))  # `skip_lines` counts the line that declares, too
         for line in range(above):
-            if not stream.readline(LONGEST):
+            if not (skipped := stream.readline(LONGEST)):
                 raise InvalidInput(f"{name} has {line} lines, of which `skip_lines` leaves no header; skip fewer")
+            if _LONE_RETURN.search(_outside(skipped)):
+                raise two_line_ends(f"line {line + 1} of {name}, which is skipped,")
         header = _record(stream)
         while header and not header.strip(LINE_END):
             header = _record(stream)
         for row in range(1, options.header_rows):
-            if not _record(stream):
+            if not (skipped := _record(stream)):
                 raise InvalidInput(
                     f"{name} has {row} rows from its header on, and `header_rows` says {options.header_rows}"
                 )
+            if _LONE_RETURN.search(_outside(skipped)):
+                raise two_line_ends(f"row {row + 1} of the header of {name}")
         yield from map(_tabbed, [header]) if options.separator == BLANKS else [header]
         yield from map(_tabbed, _records(stream)) if options.separator == BLANKS else _pieces(stream)
 
@@ -513,7 +552,7 @@ def open_file(source: Path | str, options: TableOptions) -> Opened:
             copy = _spooled(_in_utf_8(copy.path, encoding, name))
             start = _beginning(copy.path, name)
         if (marks := _marks(start)) > 1 or _old_lines(start):
-            copy = _spooled(_plain(copy.path, marks))
+            copy = _spooled(_plain(copy.path, marks, name))
             start = _beginning(copy.path, name)
         _refuse_line_ends(start, name)
         declared = declared_separator(start)
@@ -521,6 +560,7 @@ def open_file(source: Path | str, options: TableOptions) -> Opened:
         if needs_layout(declared, options):
             copy = _spooled(laid_out(copy.path, name, declared, options))
             start = _beginning(copy.path, name)
+            _refuse_line_ends(start, name)
         refuse_descriptions(start, name, options)
     except FileNotFoundError:
         raise InvalidInput(f"table {name} does not exist; {_similar_file(Path(source))}") from None
@@ -684,11 +724,20 @@ def _encoding(start: bytes, stated: str | None, name: str) -> str:
     return stated or marked or "utf-8"
 
 
+def _outside(text: bytes) -> bytes:
+    """Return text without what stands in quotes; the last quote may be open."""
+    return re.sub(rb'"[^"]*(?:"|\Z)', b"", text)
+
+
 def _refuse_line_ends(start: bytes, name: str) -> None:
-    """Refuse text whose lines end with U+0085, as on mainframes, or with U+2028."""
+    """Refuse text whose lines end with U+0085, as on mainframes, or with U+2028: all of it stands in its first line."""
+    first = _outside(start).lstrip(LINE_END).partition(b"\n")[0]
     for end in ("\x85", "\u2028"):
-        if b"\n" not in start and end.encode() in start:
-            raise InvalidInput(f"the lines of {name} end with U+{ord(end):04X}; save it with LF or CR LF at their ends")
+        if end.encode() in first:
+            raise InvalidInput(
+                f"U+{ord(end):04X} ends a line within the first line of {name}; save it with LF or CR LF at the ends "
+                "of its lines"
+            )
 
 
 def _marks(start: bytes) -> int:
@@ -704,17 +753,20 @@ def _old_lines(start: bytes) -> bool:
 
     An entry in quotes may hold line ends of its own.
     """
-    if b"\r" not in start:
-        return False
-    return b"\n" not in start or b"\n" not in re.sub(rb'"[^"]*"', b"", start)
+    outside = _outside(start.removesuffix(b"\r") if len(start) == _SAMPLE else start)  # an LF may follow
+    return b"\r" in outside and b"\n" not in outside
 
 
-def _plain(path: Path, marks: int) -> Iterator[bytes]:
-    """Yield text without its byte-order marks, and with usual line ends."""
+def _plain(path: Path, marks: int, name: str) -> Iterator[bytes]:
+    """Yield text without its byte-order marks, and with usual line ends; refuse an LF among lines that end with CR."""
+    quotes = 0
     with path.open("rb") as stream:
         start = stream.read(_SAMPLE)
         old, first = _old_lines(start), start[marks * len(BYTE_ORDER_MARK) :]
         for piece in chain([first], _pieces(stream)):
+            if old and b"\n" in _outside(b'"' * (quotes % 2) + piece):
+                raise two_line_ends(name)
+            quotes += piece.count(b'"')
             yield piece.replace(b"\r", b"\n") if old else piece
 
 

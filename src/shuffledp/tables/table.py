@@ -170,7 +170,7 @@ def _column(column: Any, name: str) -> pl.Series:
     kind = column.dtype
     if isinstance(kind, np.dtype):
         if kind.kind in _PLAIN_KINDS:
-            return pl.Series(name, column.to_numpy())
+            return pl.Series(name, column.to_numpy(), nan_to_null=True)  # NaN is what pandas calls missing
         if kind.kind == "M":
             return pl.Series(name, column.to_numpy().astype(_DAYS))
         if kind.kind == "m":
