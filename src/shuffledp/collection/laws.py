@@ -551,6 +551,53 @@ def single_ball(family: Family, dummies: Dummies) -> BallDummies:
     return _ball((column_of(family),), dummies.draw, (dummies.count // family.cells,))
 
 
+def chance_of_a_point(law: BallDummies) -> NDArray[np.float64]:
+    """Return the chance of one point of gauge 0, 1, ... of the first column's ball.
+
+    Parameters
+    ----------
+    law : BallDummies
+        A law of one column.
+    """
+    points = law.columns[0].balls(law.largest)
+    own = [weight / WHOLE / inside for weight, inside in zip(law.radius, points, strict=True)]
+    return np.cumsum(own[::-1])[::-1]
+
+
+def sum_of_cells(law: BallDummies, some: int) -> list[float]:
+    """Return the law of the sum of some cells around its mean, by counting points: P(sum = s) = P(sum = -s), s = 0...
+
+    The number of points of gauge r is the sum over p of those of the summed cells, of which the positive ones add up
+    to p and the negative ones to s - p, times those of the other cells: r - p, and p - s - r.
+
+    Parameters
+    ----------
+    law : BallDummies
+        A law of one column.
+    some : int
+        Number of cells, from 1 to all but one.
+    """
+    cells, size = law.columns[0].cells, law.largest + 1
+    if some in (1, cells - 1):
+        return [each / 2.0**192 for each in law.cell_chances(0)]
+    shift, at = np.ogrid[:size, :size]
+    later, inside = (at + shift) % size, at + shift < size
+    own = np.where(at >= shift, _ways(some, size)[at, at - shift], 0.0)
+    rest = np.where(inside, _ways(cells - some, size)[at, later], 0.0)
+    return (own * (rest @ np.where(inside, chance_of_a_point(law)[later], 0.0))).sum(axis=1).tolist()
+
+
+def _ways(cells: int, size: int) -> NDArray[np.float64]:
+    """Return how many vectors have positive cells that add up to p and negative ones to -n, p and n below ``size``."""
+    found = np.zeros((size, size))
+    found[0, 0] = 1.0
+    for _ in range(cells):  # the next cell is positive, or is not
+        positive = np.cumsum(found[:-1], axis=0)
+        found = np.cumsum(found, axis=1)
+        found[1:] += positive
+    return found
+
+
 PIECE = 10_000
 """Number of dummies stored in one transaction, which is the longest delay of other tasks' reports."""
 _TIMED = 50
