@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -138,34 +137,6 @@ def test_where_people_at_a_careful_level_would_widen_it_too_much_nobody_is_offer
     assert half_width_of(FIVE[0], found.dummies, levels_up_to(4.0, 500)) > 0.026
     two = plan_collection(Request(FIVE, 500, 1.0, 1e-6, 0.018, shufflers=2))
     assert [(name, epsilon0) for name, epsilon0, _ in two.offer.levels][-1] == ("open", two.chosen)
-
-
-def test_a_wish_that_only_a_middle_budget_reaches_is_met():
-    """A number of 50 people: 6 gives 22.77 % of the range, 8 gives 23.11, and "22.9 cannot be had" was said."""
-    (step,) = request_of_survey(survey(["a number"], "people = 50")).questions
-    number = replace(step, family=Family("one-bit", 61), low=0.0, high=60.0)
-    request = Request((number,), 50, 0.5, 1e-6, 0.229, accepted=True)
-    plan = plan_collection(request)
-    assert plan.offer.levels == (("usual", 4.0, 0), ("open", 6.0, 50))
-    assert plan.choices[0].cannot == ""
-    assert plan.offer.widest == pytest.approx(0.2277, abs=1e-4)
-    own = (("usual", 4.0, 0), ("open", 6.5, 50))
-    least = plan_collection(replace(request, wanted=None, levels=own, promises=(0.5, 0.5))).offer.widest
-    assert least < plan.offer.widest
-    missed = plan_collection(replace(request, wanted=least * (1.0 - 1e-6)))
-    assert missed.offer.levels == own
-    assert missed.choices[0].limit == least
-    assert "gives less than ± 13.6. It takes" in missed.choices[0].cannot
-    assert missed.choices[0].cannot.endswith("wanted = 23 can be had.")
-
-
-def test_the_careful_level_is_kept_where_it_can_be():
-    """Levels 2 and 3 reach 25.3 points, 2, 4 and 8 do not: so 2.5 alone was drafted, without a careful level."""
-    plan = plan_collection(Request(FIVE, 200, 0.1, 1e-6, 0.253, accepted=True))
-    assert plan.offer.levels == levels_up_to(3.0, 200)
-    assert plan.offer.widest <= 0.253
-    law = needed_ball(((2.0, 0.1), (4.0, 0.1), (8.0, 0.1)), (FIVE[0].family,), 1e-6)
-    assert half_width_of(FIVE[0], parts_of(law)[0], levels_up_to(8.0, 200)) > 0.253
 
 
 @pytest.mark.costly
