@@ -318,6 +318,19 @@ def law_if_any(
     TaskLaw or None
         None if a promise is too small for either, or so small that a browser would take too long to certify the law.
     """
+    most = dict(sorted((promise, epsilon0) for epsilon0, promise in levels))  # the largest budget of each promise
+    law = _law_if_any(tuple((epsilon0, promise) for promise, epsilon0 in most.items()), families, delta, reports)
+    if law is None or len(most) == len(levels):
+        return law
+    floors = ((floor_of_columns(law, keep, reports, UNBOUNDED), p) for p, keep in _needy(levels, families, reports))
+    return law if all(floor.keeps(p, delta) for floor, p in floors) else _law_if_any(levels, families, delta, reports)
+
+
+@lru_cache(maxsize=64)
+def _law_if_any(
+    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
+) -> TaskLaw | None:
+    """Return the law of `law_if_any`, cached for the levels that are hardest to keep."""
     ball = attempt(lambda: needed_ball(levels, families, delta, reports), (InvalidInput,))
     ball = ball if isinstance(ball, BallDummies) and _in_time(ball, families) else None
     spent = math.inf
@@ -444,9 +457,7 @@ class NormalSearch:
     def law(self, step: int) -> tuple[StatedCells, ...]:
         """Return the law whose spread belongs to one step of the search."""
         spread, ends = float(f"{0.25 * 1.01**step:.4g}"), self.delta / (EMPTY * len(self.families))
-        centres = {
-            family.records: NormalDummies.reaching(family.records, spread, ends).centre for family in self.families
-        }
+        centres = {family.records: _centre(family.records, spread, ends) for family in self.families}
         most = max(centres.values())  # cells of one centre are summed once, whatever their number
         centres = {size: most if centre >= _NEAR_MOST * most else centre for size, centre in centres.items()}
         side = normal_side(spread, most)
@@ -474,6 +485,11 @@ class NormalSearch:
             low, high = (low, middle) if self.keeps(self.law(middle)) else (middle, high)
         law = self.law(high)
         return None if _is_widest(law) else law
+
+
+@lru_cache(maxsize=4096)
+def _centre(answers: int, spread: float, ends: float) -> int:
+    return NormalDummies.reaching(answers, spread, ends).centre  # the same for every level
 
 
 def _is_widest(law: tuple[StatedCells, ...]) -> bool:

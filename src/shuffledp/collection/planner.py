@@ -492,7 +492,8 @@ def _levels_reaching(request: Request) -> Levels:
 def _is_enough(request: Request, levels: Levels) -> bool:
     """Return whether all half-widths are at most the wanted one at some levels."""
     offer = _if_any(request, levels)
-    return offer is not None and offer.widest <= (request.wanted or 0.0)
+    wanted = request.wanted or 0.0
+    return offer is not None and all(offer.width(place) <= wanted for place in _first_of_each(offer.questions))
 
 
 @lru_cache(maxsize=16)
