@@ -318,25 +318,17 @@ def law_if_any(
     TaskLaw or None
         None if a promise is too small for either, or so small that a browser would take too long to certify the law.
     """
+    wanted = _needy(levels, families, reports)
     most = dict(sorted((promise, epsilon0) for epsilon0, promise in levels))  # the largest budget of each promise
-    law = _law_if_any(tuple((epsilon0, promise) for promise, epsilon0 in most.items()), families, delta, reports)
-    if law is None or len(most) == len(levels):
-        return law
-    floors = ((floor_of_columns(law, keep, reports, UNBOUNDED), p) for p, keep in _needy(levels, families, reports))
-    return law if all(floor.keeps(p, delta) for floor, p in floors) else _law_if_any(levels, families, delta, reports)
-
-
-@lru_cache(maxsize=64)
-def _law_if_any(
-    levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
-) -> TaskLaw | None:
-    """Return the law of `law_if_any`, cached for the levels that are hardest to keep."""
+    if len(most) < len(levels):  # its law is that of all levels, if it keeps the others, which are easier
+        law = law_if_any(tuple((epsilon0, promise) for promise, epsilon0 in most.items()), families, delta, reports)
+        if law is None or all(floor_of_columns(law, keep, reports, UNBOUNDED).keeps(p, delta) for p, keep in wanted):
+            return law
     ball = attempt(lambda: needed_ball(levels, families, delta, reports), (InvalidInput,))
     ball = ball if isinstance(ball, BallDummies) and _in_time(ball, families) else None
     spent = math.inf
     if ball is not None:
         spent = _mean(ball.cell_variance(place) for place in range(len(families)))
-    wanted = _needy(levels, families, reports)
     if spent > 0.0 and all(map(serves_normal, families)):
         search = NormalSearch(tuple(families), wanted, delta, reports)
         law = search.found() if search.about < NEARLY * spent else None
