@@ -267,3 +267,24 @@ def test_intervals_of_a_mean_of_bits_cover_exactly_computed_and_less_noise_never
             covered = chances[np.abs(found - np.mean(shares)) <= widths[-1] + 1e-12].sum()
             assert covered >= 0.955 or widths[-1] > 0.5, (epsilon0, shares)
     assert widths == sorted(widths, reverse=True)
+
+
+def test_the_law_of_a_row_is_that_of_the_sum_on_the_circle():
+    draft = parse(second(choice(6), levels=((4.0, 9, 1.0),)))
+    dummies, family = draft.questions[0].dummies, Family("krr:6", 6)
+    for some in (1, 2, 3, 5):
+        twice = np.array(dummies_along(family, dummies, (2,) * some + (0,) * (6 - some)))  # only even sums
+        law = np.array(dummies_along(family, dummies, (1,) * some + (0,) * (6 - some)))
+        assert np.abs(law - twice[len(twice) // 2 % 2 :: 2]).max() < 1e-14
+        assert abs(law.sum() - 1.0) < 1e-14
+
+
+def test_a_wide_law_of_a_row_of_64_cells_is_counted_at_once():
+    # with the sum on the circle this took minutes: 8 rows and 8 columns, promise .1, was not done after 213 s
+    family = Family("krr:64", 64)
+    (dummies,) = parts_of(needed_ball(((4.0, 0.1),), (family,), 1e-6))
+    cell, row = (np.array(dummies_along(family, dummies, (1,) * some + (0,) * (64 - some))) for some in (1, 8))
+    places = np.arange(row.size) - row.size // 2
+    assert row.size > 300
+    assert abs(row.sum() - 1.0) < 1e-13
+    assert np.isclose(row @ places**2, 8 * 56 / 63 * (cell @ places**2), rtol=1e-12)  # cells add up to 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -18,8 +19,16 @@ from shuffledp.collection.closing import close_task
 from shuffledp.collection.draw import Family
 from shuffledp.collection.estimates import Tallied, dummies_along, dummies_between, estimate_question
 from shuffledp.collection.ingest import hold, open_reports
-from shuffledp.collection.laws import MOST_LAW_WORK, NormalSearch, cells_of, drawn_columns, law_if_any, parts_of
-from shuffledp.collection.planner import Planned, Request, offer_of
+from shuffledp.collection.laws import (
+    MOST_LAW_WORK,
+    NormalSearch,
+    cells_of,
+    drawn_columns,
+    law_if_any,
+    needed_ball,
+    parts_of,
+)
+from shuffledp.collection.planner import Planned, Request, half_width_of, levels_up_to, offer_of, plan_collection
 from shuffledp.collection.promise import check_floor, cost_of_answer, floor_of, promised_profiles
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_page import release_document
@@ -211,3 +220,31 @@ def test_intervals_cover_and_estimates_are_unbiased():
         error = found.standard_error
     assert np.all(np.abs(off / runs) < 4.0 * error / np.sqrt(runs))
     assert covered >= 0.94 * 4 * runs
+
+
+def test_a_wish_that_only_a_middle_budget_reaches_is_met():
+    """A number of 50 people: 6 gives 22.77 % of the range, 8 gives 23.11, and "22.9 cannot be had" was said."""
+    number = Planned("age", Family("one-bit", 61), 0.0, 60.0, "number", answers=1)
+    request = Request((number,), 50, 0.5, 1e-6, 0.229, accepted=True)
+    plan = plan_collection(request)
+    assert plan.offer.levels == (("usual", 4.0, 0), ("open", 6.0, 50))
+    assert plan.choices[0].cannot == ""
+    assert plan.offer.widest == pytest.approx(0.2277, abs=1e-4)
+    own = (("usual", 4.0, 0), ("open", 6.5, 50))
+    least = plan_collection(replace(request, wanted=None, levels=own, promises=(0.5, 0.5))).offer.widest
+    assert least < plan.offer.widest
+    missed = plan_collection(replace(request, wanted=least * (1.0 - 1e-6)))
+    assert missed.offer.levels == own
+    assert missed.choices[0].limit == least
+    assert "gives less than ± 13.6. It takes" in missed.choices[0].cannot
+    assert missed.choices[0].cannot.endswith("wanted = 23 can be had.")
+
+
+def test_the_careful_level_is_kept_where_it_can_be():
+    """Levels 2 and 3 reach 25.3 points, 2, 4 and 8 do not: so 2.5 alone was drafted, without a careful level."""
+    five = Planned("lunch", Family("krr:5", 5))
+    plan = plan_collection(Request((five,), 200, 0.1, 1e-6, 0.253, accepted=True))
+    assert plan.offer.levels == levels_up_to(3.0, 200)
+    assert plan.offer.widest <= 0.253
+    law = needed_ball(((2.0, 0.1), (4.0, 0.1), (8.0, 0.1)), (five.family,), 1e-6)
+    assert half_width_of(five, parts_of(law)[0], levels_up_to(8.0, 200)) > 0.253

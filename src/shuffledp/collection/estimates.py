@@ -21,7 +21,16 @@ from numpy.typing import NDArray
 from shuffledp.collection.asked import Dummies, Question
 from shuffledp.collection.dictionary import words_estimate
 from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
-from shuffledp.collection.laws import cell_law_of, cell_variance_of, cells_of, ones_law, ones_moments, single_ball
+from shuffledp.collection.laws import (
+    cell_law_of,
+    cell_variance_of,
+    cells_of,
+    chance_of_a_point,
+    ones_law,
+    ones_moments,
+    single_ball,
+    sum_of_cells,
+)
 from shuffledp.collection.task import Draft
 from shuffledp.dummies import StatedCells
 from shuffledp.errors import InvalidInput
@@ -42,7 +51,7 @@ from shuffledp.randomizers.numeric import OneBit
 #     prod_j ( 1/(1 - y w^-v_j) + x w^v_j / (1 - x w^v_j) ),    w on the unit circle,
 #
 # where x counts what is positive and y what is negative: each cell is positive, or is not. It is summed on the circle
-# and transformed back; chances are good to 1e-12. Of bits, v is 1 for the ones, and the law is that of a cell.
+# and transformed back; chances are good to 1e-12. Where every v is 0 or 1, points are counted (`laws.sum_of_cells`).
 #
 # **The normal dummies' law.** With f(t) = sum_x w_x e^(i t x), w the weights of a cell, x its distance from the mean,
 # the law of sum_j v_j z_j has the transform at t
@@ -190,12 +199,10 @@ def dummies_along(family: Family, dummies: Dummies, values: tuple[int, ...]) -> 
     law = single_ball(family, dummies)
     if len(values) != family.cells:
         raise InvalidInput(f"{family.name} has {family.cells} cells; got {len(values)} values")
-    if family.kind == "bits" or (len(values) == 2 and set(values) == {0, 1}):
-        chances = [each / 2.0**192 for each in law.cell_chances(0)]
-        return (*chances[:0:-1], *chances)
-    points = law.columns[0].balls(law.largest)
-    own = [weight / WHOLE / inside for weight, inside in zip(law.radius, points, strict=True)]
-    chance = np.cumsum(own[::-1])[::-1]  # of one point of gauge r
+    if set(values) == {0, 1}:
+        side = sum_of_cells(law, values.count(1))
+        return (*side[:0:-1], *side)
+    chance = chance_of_a_point(law)
     reach = law.largest * (max(values) - min(values))
     turns = np.arange(reach + 1)
     whole = np.concatenate([

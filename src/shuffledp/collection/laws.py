@@ -318,12 +318,17 @@ def law_if_any(
     TaskLaw or None
         None if a promise is too small for either, or so small that a browser would take too long to certify the law.
     """
+    wanted = _needy(levels, families, reports)
+    most = dict(sorted((promise, epsilon0) for epsilon0, promise in levels))  # the largest budget of each promise
+    if len(most) < len(levels):  # its law is that of all levels, if it keeps the others, which are easier
+        law = law_if_any(tuple((epsilon0, promise) for promise, epsilon0 in most.items()), families, delta, reports)
+        if law is None or all(floor_of_columns(law, keep, reports, UNBOUNDED).keeps(p, delta) for p, keep in wanted):
+            return law
     ball = attempt(lambda: needed_ball(levels, families, delta, reports), (InvalidInput,))
     ball = ball if isinstance(ball, BallDummies) and _in_time(ball, families) else None
     spent = math.inf
     if ball is not None:
         spent = _mean(ball.cell_variance(place) for place in range(len(families)))
-    wanted = _needy(levels, families, reports)
     if spent > 0.0 and all(map(serves_normal, families)):
         search = NormalSearch(tuple(families), wanted, delta, reports)
         law = search.found() if search.about < NEARLY * spent else None
@@ -444,9 +449,7 @@ class NormalSearch:
     def law(self, step: int) -> tuple[StatedCells, ...]:
         """Return the law whose spread belongs to one step of the search."""
         spread, ends = float(f"{0.25 * 1.01**step:.4g}"), self.delta / (EMPTY * len(self.families))
-        centres = {
-            family.records: NormalDummies.reaching(family.records, spread, ends).centre for family in self.families
-        }
+        centres = {family.records: _centre(family.records, spread, ends) for family in self.families}
         most = max(centres.values())  # cells of one centre are summed once, whatever their number
         centres = {size: most if centre >= _NEAR_MOST * most else centre for size, centre in centres.items()}
         side = normal_side(spread, most)
@@ -474,6 +477,11 @@ class NormalSearch:
             low, high = (low, middle) if self.keeps(self.law(middle)) else (middle, high)
         law = self.law(high)
         return None if _is_widest(law) else law
+
+
+@lru_cache(maxsize=4096)
+def _centre(answers: int, spread: float, ends: float) -> int:
+    return NormalDummies.reaching(answers, spread, ends).centre  # the same for every level
 
 
 def _is_widest(law: tuple[StatedCells, ...]) -> bool:
@@ -549,6 +557,53 @@ def _cells(answers: int, side: tuple[int, ...]) -> StatedCells:
 def single_ball(family: Family, dummies: Dummies) -> BallDummies:
     """Return the law of one column's dummies alone: radii with the task's weights, and the ball of this column."""
     return _ball((column_of(family),), dummies.draw, (dummies.count // family.cells,))
+
+
+def chance_of_a_point(law: BallDummies) -> NDArray[np.float64]:
+    """Return the chance of one point of gauge 0, 1, ... of the first column's ball.
+
+    Parameters
+    ----------
+    law : BallDummies
+        A law of one column.
+    """
+    points = law.columns[0].balls(law.largest)
+    own = [weight / WHOLE / inside for weight, inside in zip(law.radius, points, strict=True)]
+    return np.cumsum(own[::-1])[::-1]
+
+
+def sum_of_cells(law: BallDummies, some: int) -> list[float]:
+    """Return the law of the sum of some cells around its mean, by counting points: P(sum = s) = P(sum = -s), s = 0...
+
+    The number of points of gauge r is the sum over p of those of the summed cells, of which the positive ones add up
+    to p and the negative ones to s - p, times those of the other cells: r - p, and p - s - r.
+
+    Parameters
+    ----------
+    law : BallDummies
+        A law of one column.
+    some : int
+        Number of cells, from 1 to all but one.
+    """
+    cells, size = law.columns[0].cells, law.largest + 1
+    if some in (1, cells - 1):
+        return [each / 2.0**192 for each in law.cell_chances(0)]
+    shift, at = np.ogrid[:size, :size]
+    later, inside = (at + shift) % size, at + shift < size
+    own = np.where(at >= shift, _ways(some, size)[at, at - shift], 0.0)
+    rest = np.where(inside, _ways(cells - some, size)[at, later], 0.0)
+    return (own * (rest @ np.where(inside, chance_of_a_point(law)[later], 0.0))).sum(axis=1).tolist()
+
+
+def _ways(cells: int, size: int) -> NDArray[np.float64]:
+    """Return how many vectors have positive cells that add up to p and negative ones to -n, p and n below ``size``."""
+    found = np.zeros((size, size))
+    found[0, 0] = 1.0
+    for _ in range(cells):  # the next cell is positive, or is not
+        positive = np.cumsum(found[:-1], axis=0)
+        found = np.cumsum(found, axis=1)
+        found[1:] += positive
+    return found
 
 
 PIECE = 10_000

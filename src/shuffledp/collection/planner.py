@@ -12,7 +12,7 @@ error is that of the dummies alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -410,15 +410,17 @@ def plan_collection(request: Request) -> CollectionPlan:
     above = offer
     if not request.levels:
         budgets = [e for e in request.budgets if e <= (top if request.wanted is None else request.largest)]
-        above = (_if_any(request, _best(request)) if budgets[-1] > top else None) or offer
+        above = (_if_any(request, everybody_at(budgets[-1], request.people)) if budgets[-1] > top else None) or offer
         budgets = budgets if above is not offer else [e for e in budgets if e <= top]
     sizes = sorted(set(request.groups))
     others = [(n, offer_of(request.of(n))) for n in (sizes if len(sizes) <= _MOST_SIZES else (sizes[0], sizes[-1]))]
+    missed = request.wanted is not None and not request.levels and offer.widest > request.wanted
+    tried = _everybody(request) if missed else ()  # one more may have dummies with which a question is less wide
     known: dict[Planned, Choice] = {}  # columns of one question have one answer
     for place in _first_of_each(offer.questions):
         question, dummies, limit = offer.questions[place], offer.dummies[place], _limit(bare, place)
         rows = tuple(_row(offer if epsilon0 <= top else above, place, epsilon0) for epsilon0 in budgets)
-        limit = min(limit, *(row.half_width for row in rows))  # the interval of a small error is a little wide
+        limit = min(limit, *(row.half_width for row in rows), *(other.width(place) for other in tried))
         cannot, widths = _cannot(offer, place, limit), (offer.width(place), offer.margins(place))
         groups = tuple((people, other.width(place)) for people, other in others)
         known[question] = Choice(question, dummies, limit, rows, cannot, *widths, groups)
@@ -476,30 +478,49 @@ def _beside(request: Request) -> str:
 def _levels_reaching(request: Request) -> Levels:
     """Return the levels that the planner chooses.
 
-    A larger budget narrows every interval, so bisection finds the least one that is enough.
+    Every budget is tried, from the smallest: the dummies change with it, so that a larger one may widen an interval.
     """
-    n, budgets = request.people, request.budgets
     if request.wanted is None:
-        return default_levels(budgets[-1], n)
+        return default_levels(request.largest, request.people)
     for spread in (levels_up_to, everybody_at):
-
-        def enough(place: int, spread: Callable[[float, int], Levels] = spread) -> bool:
-            return _is_enough(request, spread(budgets[place], n))
-
-        if enough(len(budgets) - 1):
-            return spread(budgets[least_number(enough, -1, len(budgets) - 1)], n)
-    return everybody_at(budgets[-1], n)
+        for epsilon0 in request.budgets:
+            if _is_enough(request, levels := spread(epsilon0, request.people)):
+                return levels
+    return _best(request)
 
 
 def _is_enough(request: Request, levels: Levels) -> bool:
     """Return whether all half-widths are at most the wanted one at some levels."""
     offer = _if_any(request, levels)
-    return offer is not None and offer.widest <= (request.wanted or 0.0)
+    wanted = request.wanted or 0.0
+    return offer is not None and all(offer.width(place) <= wanted for place in _first_of_each(offer.questions))
+
+
+@lru_cache(maxsize=16)
+def _everybody(request: Request) -> tuple[Offer, ...]:
+    """Return what is offered if everybody answers at one budget, for each one for which there are dummies."""
+    tried = (_if_any(request, everybody_at(epsilon0, request.people)) for epsilon0 in request.budgets)
+    return tuple(offer for offer in tried if offer is not None)
 
 
 def _best(request: Request) -> Levels:
-    """Return the levels with the smallest half-widths: a survey's own, or everybody at the largest budget."""
-    return request.levels or everybody_at(request.largest, request.people)
+    """Return the levels with the smallest half-widths: a survey's own, or everybody at the best budget."""
+    if request.levels:
+        return request.levels
+    # of equally good budgets the largest, which is also named where no budget has dummies
+    best = min(reversed(_everybody(request)), key=lambda offer: offer.widest, default=None)
+    return best.levels if best else everybody_at(request.largest, request.people)
+
+
+def _widest(more: Request, request: Request) -> float:
+    """Return the widest half-width of a changed request, with its own levels or everybody at one of two budgets.
+
+    They are the largest, and the best one before the change: to try all of them at every step would take too long.
+    """
+    budgets = {more.largest, _best(request)[-1][1]}
+    tried = [more.levels] if more.levels else [everybody_at(epsilon0, more.people) for epsilon0 in budgets]
+    offers = [_if_any(more, levels) for levels in tried]
+    return min((offer.widest for offer in offers if offer is not None), default=math.inf)
 
 
 def _asked(request: Request, levels: Levels) -> tuple[tuple[tuple[float, float], ...], tuple[Family, ...], float, int]:
@@ -608,7 +629,9 @@ def _cannot(offer: Offer, place: int, limit: float) -> str:
     elif request.levels:
         reason = f"its levels give {in_words(question, width)}"
     else:
-        reason = f"at epsilon0 = {request.largest:g}, the largest, it is {in_words(question, width)}"
+        best = offer.levels[-1][1]
+        which = "the largest" if best == request.largest else "the best of its budgets"
+        reason = f"at epsilon0 = {best:g}, {which}, it is {in_words(question, width)}"
     return f"{about}: {reason}. {_ways(request)}{_alone(offer, place)}"
 
 
@@ -617,8 +640,9 @@ def _larger_budget(request: Request) -> float | None:
     """Return the budget at which a wanted half-width would be reached if one shuffler were accepted."""
     accepted = replace(request, accepted=True, one_hand=False)
     budgets = [epsilon0 for epsilon0 in accepted.budgets if epsilon0 > request.largest]
-    reached = not request.levels and budgets and _is_enough(accepted, _best(accepted))
-    return _levels_reaching(accepted)[-1][1] if reached else None
+    if request.levels or not budgets or not _is_enough(accepted, levels := _levels_reaching(accepted)):
+        return None
+    return levels[-1][1]
 
 
 @lru_cache(maxsize=16)
@@ -648,8 +672,7 @@ def _people(request: Request) -> int | None:
     """Return about the smallest number of people with the wanted half-width; None beyond 10^9."""
 
     def enough(people: int) -> bool:
-        more = request.of(people)
-        return _is_enough(more, _best(more))
+        return _widest(request.of(people), request) <= (request.wanted or 0.0)
 
     return least_number(enough, request.people, MOST) if enough(MOST) else None
 
@@ -658,9 +681,7 @@ def _promise(request: Request) -> float | None:
     """Return a promise of two digits with the wanted half-width, about the smallest; None beyond `MOST_PROMISED`."""
 
     def widest(promise: float) -> float:
-        more = request.promising(promise)
-        offer = _if_any(more, _best(more))
-        return math.inf if offer is None else offer.widest
+        return _widest(request.promising(promise), request)
 
     wanted, promise = request.wanted or 0.0, request.promise
     if promise > MOST_PROMISED or widest(MOST_PROMISED) > wanted:
@@ -694,10 +715,10 @@ def _alone(offer: Offer, place: int) -> str:
     """Return words on the half-width of a question asked alone, if that is the wanted one."""
     request, questions = offer.request, offer.request.questions
     alone = replace(request, questions=tuple(each for each in questions if each == questions[place]))
-    found = _if_any(alone, _best(alone)) if len(alone.questions) < len(questions) else None
-    if found is None or found.widest > (request.wanted or 0.0):
+    width = _widest(alone, request) if len(alone.questions) < len(questions) else math.inf
+    if width > (request.wanted or 0.0):
         return ""
-    return f" Asked alone at promise {request.promise:g}: {in_words(questions[place], found.widest)}."
+    return f" Asked alone at promise {request.promise:g}: {in_words(questions[place], width)}."
 
 
 def sentences_of(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
