@@ -13,8 +13,10 @@ from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.planning import bucket_budgets
+from shuffledp.planning.bucketing import _fewest_of, _fewest_users
 from shuffledp.planning.question import Moments, predict, rounded_down, rounded_up, some_values
-from shuffledp.randomizers import OneBit
+from shuffledp.planning.target import Circumstances, Wish
+from shuffledp.randomizers import OneBit, UnaryEncoding
 from shuffledp.setting import Setting
 
 MEAN = Mean(0.0, 1.0)
@@ -187,3 +189,23 @@ def test_bad_budgets_are_refused_by_the_rule(value):
 def test_different_deltas_are_refused():
     with pytest.raises(InvalidInput, match="one delta0"):
         bucket(Budgets((1.0, 2.0), (500, 500), (0.0, 1e-9)), seen="reports", target=0.01)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("family", [OneBit(0.0, 1.0), UnaryEncoding(k=10, optimized=False)])
+def test_the_fewest_users_are_certified_and_at_most_two_percent_too_many(family):
+    wish = Wish(0.1, 1e-6, Circumstances(2))
+    found = int(_fewest_users(wish, family, 0.0, 0.5))
+    for users, enough in ((found, True), (int(found / 1.021), False)):
+        assert wish.holds(wish.setting(Budgets([0.5], [users]), family, "levels")) is enough
+
+
+def test_levels_are_searched_only_where_the_users_of_a_budget_do_not_suffice():
+    wish, values = Wish(0.1, 1e-6), np.array([0.3, 0.5, 0.6, 2.0])
+    fewest = _fewest_of(wish, OneBit(0.0, 1.0), 0.0, values, Budgets([0.5, 2.0], [9000, 1000]))
+    assert math.isinf(fewest[0])  # 9,000 at 0.5 suffice, so no level below them is needed
+    assert 1.0 < fewest[1] < 1000 < fewest[-1]  # 1,000 do not suffice at 2, but at some level below it
+    assert fewest[1] < fewest[2] < 1000
+    lonely = _fewest_of(wish, OneBit(0.0, 1.0), 0.0, values, Budgets([0.5, 2.0], [20, 1000]))
+    assert fewest[1] > 20
+    assert math.isfinite(lonely[0])  # 20 do not suffice at 0.5: levels below it are needed

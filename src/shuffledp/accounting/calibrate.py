@@ -35,6 +35,8 @@ _MOST_SLOW = 3
 _MOST_SHARE, _MOST_LOG = 1e6, 64.0
 _NEAR = 0.2
 """Largest log(computed delta/wanted delta) at which the search takes the epsilon as within reach."""
+_BEHIND = 0.5
+"""Least lag, in log(computed delta/wanted delta), at which a search that only guides leaves a bound out."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Target:
             raise InvalidInput(f"epsilon must be a positive number of nats; got {shown(epsilon)}")
         return cls(float(epsilon), check_delta(delta))
 
-    def excess(self, setting: Setting) -> float:
+    def excess(self, setting: Setting, last: dict[str, float] | None = None) -> float:
         """Return a number that is at most 0 if every level is certified to be within the target, else positive.
 
         A search uses its size to choose the next step. Usually it is log(certified delta/wanted delta) at the wanted
@@ -68,30 +70,41 @@ class Target:
         more than 32 levels, which are certified together. With several budgets the computed delta may be coarser than
         the epsilon (docs/theorems/count.md): if delta exceeds the target by little, the smaller of the two numbers is
         returned.
+
+        A search that need not be exact may pass one dict ``last``, by the bounds' keys, to all its calls: bounds are
+        then asked in the order of their last numbers, and one that was far behind is not asked again. (A number of at
+        most 0 is certified still; a positive one may be too large.)
         """
         falling = setting.adds_noise is None and setting.budgets.is_pure
         if setting.budgets.levels > MANY_LEVELS or not falling:
             return self.certified(setting) - self.epsilon
         worst = -math.inf
         for level in levels_to_check(setting):
-            worst = max(worst, min(self._log_ratios(setting, float(setting.budgets.epsilons[level])), default=math.inf))
+            own = float(setting.budgets.epsilons[level])
+            worst = max(worst, min(self._log_ratios(setting, own, last), default=math.inf))
             if worst > 0.0:
                 break
         if setting.budgets.levels > 1 and 0.0 < worst < _NEAR:
             return min(worst, self.certified(setting) - self.epsilon)
         return worst
 
-    def _log_ratios(self, setting: Setting, epsilon0: float) -> Iterator[float]:
+    def _log_ratios(self, setting: Setting, epsilon0: float, last: dict[str, float] | None) -> Iterator[float]:
         """log(certified delta/wanted delta) at the target epsilon, up to the first bound that is within."""
-        for answer in weigh(
-            certified_uppers(setting), lambda bound: bound.profile(setting, epsilon0).delta(self.epsilon)
-        ):
+        chosen, found = certified_uppers(setting), dict[str, float]()
+        if last is not None:
+            chosen = sorted(chosen, key=lambda bound: last.get(bound.key, 0.0))
+            chosen = [bound for bound in chosen if last.get(bound.key, 0.0) < math.inf]
+        for answer in weigh(chosen, lambda bound: bound.profile(setting, epsilon0).delta(self.epsilon)):
             if answer.value is None:
                 continue
-            found = answer.value.upper
-            yield math.log(found / self.delta) if found > 0.0 else -math.inf
-            if found <= self.delta:
+            upper = answer.value.upper
+            found[answer.bound.key] = math.log(upper / self.delta) if upper > 0.0 else -math.inf
+            yield found[answer.bound.key]
+            if upper <= self.delta:
                 return
+        if last is not None:  # nothing is within: a bound that would have to fall more than twice as fast is left out
+            reach = 2.0 * min(found.values(), default=math.inf) + _BEHIND
+            last.update({key: value if value <= reach else math.inf for key, value in found.items()})
 
     def certified(self, setting: Setting) -> float:
         """Return the certified central epsilon (nats) of the setting's worst level at the target's delta."""

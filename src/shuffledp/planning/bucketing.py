@@ -16,13 +16,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
+from shuffledp.accounting import LARGEST_N, Target
 from shuffledp.budgets import Budgets
 from shuffledp.errors import MAX_EPSILON0, InvalidInput, NotConverged, check_delta, choice, shown, whole_number
-from shuffledp.numerics.floats import FloatArray
+from shuffledp.numerics.floats import JUST_BELOW, TINY, FloatArray
 from shuffledp.planning import target as caps
 from shuffledp.planning.question import (
     NO_GUESS,
@@ -38,14 +41,16 @@ from shuffledp.planning.question import (
 from shuffledp.planning.target import (
     DEFAULT_LEVELS,
     ONCE,
+    SLACK,
     Bucketing,
     Caps,
     Circumstances,
     Task,
     Wish,
     error_unreachable,
-    fewest_of,
+    knots_of,
     needs_more_epsilon,
+    ratio_of,
     steps_of,
     unreachable,
 )
@@ -63,6 +68,13 @@ _SLACKS = (0.0, 1e-6, 1e-4, 1e-2, 0.05, 0.2, 0.5)
 """Fractions by which the target epsilon is lowered in search of levels that stay certified in their own shape."""
 _GUARANTEE_TOLERANCE = 1.01
 _FIT_TOLERANCE = 1.005
+_MOST_EXACT = 12
+"""Largest number of different budgets for each of which the smallest number of users is searched separately."""
+_USERS_TOLERANCE = 0.02
+_SHARE = 1.0 / 6.0
+"""Share of the users by the normal guess at which a search for the fewest starts: the best bounds need a sixth."""
+_MOST_ON_A_SIDE = 3
+"""Largest number of steps of that search in a row on one side of the answer before what is left is halved."""
 
 
 def smallest_error(task: Task, wish: Wish) -> Bucketing:
@@ -147,9 +159,110 @@ def _levels(task: Task, wish: Wish, family: Family, values: FloatArray) -> Float
     own = task.budgets
     if wish.epsilon < math.inf:
         values = np.union1d(values, steps_of(wish, float(values[-1])))
-    fewest = fewest_of(wish, family, common_delta(own), values, own.epsilons, own.n)
+    fewest = _fewest_of(wish, family, common_delta(own), values, own)
     chosen = task.levels_for(values, fewest, own, family)
     return None if chosen is None else _fitted(task, chosen, wish, family)
+
+
+def _fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, own: Budgets) -> FloatArray:
+    """Return about how many users a visible level needs, for each budget; inf where it cannot be a level, or need not.
+
+    A level cannot have more users than have its budget or a larger one. A level between two budgets of users is not
+    needed if the users of the larger budget alone suffice for a level there: it has the same users, and less noise.
+
+    Parameters
+    ----------
+    wish : Wish
+        The target.
+    family : Family
+        The randomizer.
+    delta0 : float
+        Approximate part of the budgets.
+    values : ndarray
+        Ascending budgets.
+    own : Budgets
+        The users. If their different budgets are few, the number is computed for each; for all other budgets it is
+        interpolated, so what is chosen must still be certified.
+    """
+    if wish.epsilon == math.inf:
+        return np.ones_like(values)
+    knots = knots_of(wish, float(values[-1]), ratio_of(family))
+    idle, some = np.zeros(values.shape, dtype=bool), np.ones(knots.shape, dtype=bool)
+    if own.levels <= _MOST_EXACT:
+        for below, i in pairwise((-1, *np.flatnonzero(own.epsilons > 0.0))):
+            low, high = float(own.epsilons[below]) if below >= 0 else 0.0, float(own.epsilons[i])
+            together = Budgets([high], [int(own.counts[i])], [delta0])
+            if wish.holds(wish.setting(together, family, "levels")):
+                idle |= (low < values) & (values < high)
+                some &= (knots <= max(low, float(knots[0]))) | (high <= knots)
+        knots = np.union1d(knots[some], own.epsilons[own.epsilons > 0.0])
+    needed, share = np.full(knots.shape, np.inf), _SHARE
+    for i, knot in enumerate(knots):
+        needed[i] = _fewest_users(wish, family, delta0, float(knot), share)
+        if needed[i] > own.counts[own.epsilons >= knot].sum():
+            break
+        if needed[i] > 1.0:
+            share = float(f"{needed[i] / _normal_guess(wish, float(knot)):.2g}")
+    known = np.isfinite(needed)
+    if not known.any():
+        return np.full(values.shape, np.inf)
+    x, y = np.log(knots[known]), np.log(needed[known])
+    between = np.exp(np.interp(np.log(np.maximum(values, TINY)), x, y)) * JUST_BELOW
+    return np.where(~idle & (values <= knots[known][-1]) & (between <= own.n), between, np.inf)
+
+
+@lru_cache(maxsize=8192)
+def _fewest_users(wish: Wish, family: Family, delta0: float, value: float, share: float = _SHARE) -> float:
+    """Return about the fewest users of one budget who are certified to hide each other; inf if no number suffices.
+
+    All have epsilon0 = ``value`` (nats) and ``delta0``. The number is certified; it is at most 2 % too large, unless a
+    bound that was far behind another one (`Target.excess`) overtakes it nearer to the answer. The search starts at
+    ``share`` of `_normal_guess` and takes secants: the excess over the target falls about linearly in the users.
+    """
+    last: dict[str, float] = {}
+
+    def excess(users: int) -> float:
+        if users < max(wish.around.colluding + 1, wish.around.group_size):
+            return math.inf
+        one = Budgets([value], [users], [delta0])
+        return Target.of(wish.epsilon * SLACK, wish.delta).excess(wish.setting(one, family, "levels"), last)
+
+    low, high, same = 1, math.inf, 0
+    before = low, excess(low)
+    if before[1] <= 0.0:
+        return 1.0
+    at = math.ceil(min(max(_normal_guess(wish, value) * share, 2.0), LARGEST_N))
+    while True:
+        now = at, excess(at)
+        if now[1] > 0.0:
+            if at >= LARGEST_N:
+                return math.inf
+            low, same = at, max(same, 0) + 1
+        else:
+            high, same = at, min(same, 0) - 1
+        if high <= max(low * (1.0 + _USERS_TOLERANCE), low + 1):
+            return float(high)
+        at, before = _next_users(before, now, low, high, halve=abs(same) > _MOST_ON_A_SIDE), now
+
+
+def _next_users(before: tuple[int, float], now: tuple[int, float], low: int, high: float, *, halve: bool) -> int:
+    """Return the number of users to try next: just beyond the zero of the line through two (users, excess)."""
+    (one, first), (two, second) = before, now
+    falls = (first - second) / (two - one)
+    zero = two + second / falls if 0.0 < falls < math.inf and math.isfinite(second) else math.nan
+    beyond = 1.0 + _USERS_TOLERANCE / 2.0
+    if math.isnan(zero):
+        zero = 3.0 * two if second > 0.0 else two / 3.0
+    wanted = min(max(zero, two / 3.0), 4.0 * two) * (beyond if second > 0.0 else 1.0 / beyond)
+    if high < math.inf and (halve or not low < wanted < high):
+        wanted = math.sqrt(low * high)
+    return math.ceil(min(max(wanted, low + 1), high - 1, LARGEST_N))
+
+
+def _normal_guess(wish: Wish, value: float) -> float:
+    """Return about how many users of a budget hide each other, by a normal law of the clones at four deviations."""
+    deviations = 4.0 * math.tanh(value / 2.0) / wish.epsilon
+    return 2.0 * (1.0 + math.exp(value)) * deviations**2 * wish.around.reports
 
 
 def _fitted(task: Task, levels: FloatArray, wish: Wish, family: Family) -> FloatArray:

@@ -11,18 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.accounting import LARGEST_N, MANY_LEVELS, Target, certify
+from shuffledp.accounting import MANY_LEVELS, Target, certify
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import Dummies
 from shuffledp.errors import MAX_EPSILON0, InvalidInput, Told, shown
-from shuffledp.numerics.floats import JUST_BELOW, TINY, FloatArray
+from shuffledp.numerics.floats import FloatArray
 from shuffledp.planning.question import (
     MOST_HIDING,
     Candidates,
@@ -44,18 +43,15 @@ from shuffledp.randomizers.base import AnyLaw, NoiseLaw, RandomizerLaw
 from shuffledp.randomizers.wire import WireFormat, bytes_for
 from shuffledp.setting import Seen, Setting
 
-_SLACK = 1.0 - 1e-9
+SLACK = 1.0 - 1e-9
 """Factor on the target in searches, so that rounding in another certificate of the same setting does not fail it."""
 MANY_WITHHELD = 500
 """Number of withheld levels that are certified one by one; rounding more up to it raises epsilon by 1 % at most."""
 LEVELS_OF_NOISE = 12
 """The same number for added noise, whose certificates take long."""
-MOST_EXACT = 12
-"""Largest number of different budgets for each of which the smallest number of users is searched separately."""
 _KNOT_RATIO = 1.35
 """Ratio of the grid on which it is searched for more budgets (for added noise, its square)."""
 _STEP_RATIO = 1.03
-_USERS_TOLERANCE = 0.02
 
 
 @dataclass(frozen=True)
@@ -103,7 +99,7 @@ class Wish:
     @property
     def safe(self) -> float:
         """A pure local budget (nats) that is within the target without any other user."""
-        return self.epsilon / self.around.reports * _SLACK
+        return self.epsilon / self.around.reports * SLACK
 
     def setting(self, budgets: Budgets, family: Family, seen: Seen) -> Setting:
         """Return the setting with these budgets, randomizer and view."""
@@ -123,44 +119,7 @@ class Wish:
 
     def holds(self, setting: Setting) -> bool:
         """Return whether the setting is certified to be within the target."""
-        return self.epsilon == math.inf or Target.of(self.epsilon * _SLACK, self.delta).excess(setting) <= 0.0
-
-
-def fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, own: FloatArray, n: int) -> FloatArray:
-    """Return about how many users a visible level needs, for each budget; inf where n do not suffice.
-
-    Parameters
-    ----------
-    wish : Wish
-        The target.
-    family : Family
-        The randomizer.
-    delta0 : float
-        Approximate part of the budgets.
-    values : ndarray
-        Ascending budgets.
-    own : ndarray
-        Those among them that users have. If they are few, the number is computed for each; for all other budgets it is
-        interpolated, so what is chosen must still be certified.
-    n : int
-        Number of users.
-    """
-    if wish.epsilon == math.inf:
-        return np.ones_like(values)
-    knots = knots_of(wish, float(values[-1]), ratio_of(family))
-    if own.size <= MOST_EXACT:
-        knots = np.union1d(knots, own[own > 0.0])
-    needed = np.full(knots.shape, np.inf)
-    for i, knot in enumerate(knots):
-        needed[i] = fewest_users(wish, family, delta0, float(knot))
-        if needed[i] > n:
-            break
-    known = np.isfinite(needed)
-    if not known.any():
-        return np.full(values.shape, np.inf)
-    x, y = np.log(knots[known]), np.log(needed[known])
-    between = np.exp(np.interp(np.log(np.maximum(values, TINY)), x, y)) * JUST_BELOW
-    return np.where((values <= knots[known][-1]) & (between <= n), between, np.inf)
+        return self.epsilon == math.inf or Target.of(self.epsilon * SLACK, self.delta).excess(setting) <= 0.0
 
 
 def steps_of(wish: Wish, top: float) -> FloatArray:
@@ -183,45 +142,6 @@ def knots_of(wish: Wish, top: float, ratio: float) -> FloatArray:
     first = math.floor(math.log(safe) / math.log(ratio)) + 1
     inside = ratio ** np.arange(first, math.log(top) / math.log(ratio))
     return np.unique(np.concatenate([[safe], inside, [top]]))
-
-
-@lru_cache(maxsize=8192)
-def fewest_users(wish: Wish, family: Family, delta0: float, value: float) -> float:
-    """Return about the fewest users of one budget who are certified to hide each other; inf if no number suffices.
-
-    All have epsilon0 = ``value`` (nats) and ``delta0``. The number is certified and at most 2 % too large. The search
-    comes from below: there every bound is evaluated, and the excess over the target falls about linearly in the number
-    of users. Above, the first bound that suffices ends it.
-    """
-
-    def excess(users: float) -> float:
-        if math.ceil(users) < max(wish.around.colluding + 1, wish.around.group_size):
-            return math.inf
-        one = Budgets([value], [math.ceil(users)], [delta0])
-        return Target.of(wish.epsilon * _SLACK, wish.delta).excess(wish.setting(one, family, "levels"))
-
-    low, over = 1.0, excess(1.0)
-    if over <= 0.0:
-        return 1.0
-    # about where: a normal law of the clones' mean and variance, at four deviations; other bounds may need a sixth
-    guess = 2.0 * (1.0 + math.exp(value)) * (4.0 * math.tanh(value / 2.0) / wish.epsilon) ** 2 * wish.around.reports
-    at, high = min(max(guess / 6.0, 2.0), LARGEST_N), math.inf
-    while True:
-        found = excess(at)
-        if found > 0.0:
-            if at >= LARGEST_N:
-                return math.inf
-            falls = (over - found) / (at - low) if at > low and math.isfinite(over) else 0.0
-            low, over = at, found
-            beyond = min(found / falls, 3.0 * at) if falls > 0.0 else 3.0 * at
-            at = min((at + beyond) * (1.0 + _USERS_TOLERANCE / 2.0), LARGEST_N)
-        else:
-            high = at
-            at = max(at / 3.0, low)
-        if high <= max(low * (1.0 + _USERS_TOLERANCE), low + 1.0):
-            return float(math.ceil(high))
-        if at >= high or at <= low:
-            at = math.sqrt(low * high)
 
 
 def ratio_of(family: Family) -> float:
