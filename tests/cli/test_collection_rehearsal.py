@@ -19,21 +19,13 @@ from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
 from tests.cli.conftest import Run
 from tests.cli.test_collection import ok, refused
+from tests.cli.test_collection_groups import EVERY_KIND
 from tests.cli.test_collection_groups import SURVEY as GROUPS
 
 SURVEY = GROUPS.replace('[groups]\nKitchen = 40\n"Büro & Lager" = 60\nHall = 8\n', "").replace(
     "at_least = 5", "at_least = 5\npeople = 120"
 )
-MORE = """
-[[questions]]
-text = "How long?"
-low = 0
-high = 60
-step = 5
-[[questions]]
-text = "How?"
-options = ["by bus", "on foot"]
-"""
+MORE = EVERY_KIND.replace(', "by bike"', "")
 
 
 @pytest.fixture
