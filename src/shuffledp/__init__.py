@@ -139,7 +139,7 @@ if TYPE_CHECKING:
     from shuffledp.setting import LevelGuarantee as LevelGuarantee
     from shuffledp.setting import Setting as Setting
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 
 @cache
