@@ -384,6 +384,7 @@ def _print_spent(task: PostedTask, device: Device, language: str) -> None:
 
 
 def _print_opened(opened: Opened) -> None:
+    from shuffledp.collection.codes import response
     from shuffledp.collection.kinds_view import covers_line, more_lines, weighted_lines
     from shuffledp.questions.question import CONFIDENCE
     from shuffledp.report.answer import cells, view_of
@@ -414,6 +415,8 @@ def _print_opened(opened: Opened) -> None:
             f"{distance(shift_of_levels(draft, place, manifest.counts, JUNK, told=True), shares=shares)}",
             highlight=False,
         )
+    if manifest.codes is not None:
+        shown.print(f"{response(manifest.n, manifest.codes)}.", highlight=False)
     shown.print(covers_line(manifest.n), highlight=False)
     table = Table(
         title=f"{counted(manifest.n, 'person', 'people')}, delta = {probability(draft.delta)}", title_justify="left"

@@ -199,6 +199,8 @@ class Manifest:
         Central epsilon per level that the shuffler certified when it posted the task.
     software : dict
         Versions of the software.
+    codes : int or None
+        Number of one-time codes that were made; None where the task takes none, or the shuffler did not say.
     """
 
     data: bytes
@@ -211,6 +213,7 @@ class Manifest:
     rows: tuple[int, ...]
     floor: tuple[float, ...]
     software: Mapping[str, str]
+    codes: int | None = None
 
     @property
     def n(self) -> int:
@@ -250,6 +253,7 @@ class Manifest:
             rows=fields.wholes("rows", columns, MOST_PEOPLE * MOST_LEVELS * MOST_BITS + MOST_DUMMIES),
             floor=_numbers(fields, "floor", levels),
             software=fields.object("software", _versions),
+            codes=fields.whole("codes", 1, 2**53) if version > 1 and task.has_codes and fields.has("codes") else None,
         )
         fields.done()
         manifest._check()
@@ -265,6 +269,8 @@ class Manifest:
             raise InvalidInput(
                 f"the manifest counts rows {self.rows}; {self.n} people and the dummies {self.dummies} make {rows}"
             )
+        if self.codes is not None and self.codes < self.n:
+            raise InvalidInput(f"the manifest counts {self.codes} codes; {self.n} people answered, each with a code")
 
 
 @dataclass(frozen=True)
@@ -415,6 +421,7 @@ def write_batch(
     day: str,
     software: Mapping[str, str],
     identity: bytes,
+    codes: int | None = None,
 ) -> bytes:
     """Return a batch, written and signed.
 
@@ -436,6 +443,8 @@ def write_batch(
         Names and versions.
     identity : bytes
         The shuffler's private signing key.
+    codes : int, optional
+        Number of one-time codes that were made, from 1; a task of version 1 has no place for it.
 
     Raises
     ------
@@ -460,6 +469,7 @@ def write_batch(
             "floor": list(floor),
             "software": dict(software),
         }
+        | ({} if codes is None else {"codes": codes})
     )
     signature = sealing.sign(identity, task.label("batch") + manifest)
     signed = (*columns, signature) if version == 1 else (signature, *columns)

@@ -233,6 +233,7 @@ def _write(store: Store, posted: PostedTask, row: TaskRow, path: Path, clock: Cl
         day=_day(clock),
         software=_software(),
         identity=store.identity(),
+        codes=_codes_made(store, posted, sum(counts)),
     )
     temporary = path.with_suffix(".batch.tmp")
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
@@ -243,6 +244,12 @@ def _write(store: Store, posted: PostedTask, row: TaskRow, path: Path, clock: Cl
         raise OSError(f"{temporary} does not hold what was written to it; check the disk")
     os.rename(temporary, path)
     sync_folder(path.parent)
+
+
+def _codes_made(store: Store, posted: PostedTask, people: int) -> int | None:
+    """Return the number of codes made; None if the manifest has no place for it, or the store was never told."""
+    made = store.invited(posted.digest) if posted.has_codes and posted.draft.version > 1 else 0
+    return made if made >= max(people, 1) else None
 
 
 def _end(

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from shuffledp.collection.fields import from_base64, to_base64
 from shuffledp.collection.task import CODE, PostedTask
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.in_words import count
 
 MOST_CODES = 10_000_000
 SHORT = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -20,6 +21,19 @@ SHORT = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _SHORT_LETTERS = 12
 _SHORT_BYTES = 8
 """Number of bytes of a short code; the bytes before them are 0."""
+
+
+def response(used: int, made: int) -> str:
+    """Return words on how many people have answered of those who got a code.
+
+    Parameters
+    ----------
+    used : int
+        Number of used codes.
+    made : int
+        Number of codes that were made, from 1.
+    """
+    return f"{count(used)} of {count(made)} codes used ({100 * used / made:.0f} %)"
 
 
 def draw_codes(count: int, *, short: bool = False) -> list[bytes]:

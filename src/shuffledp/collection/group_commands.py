@@ -28,6 +28,7 @@ from shuffledp import __version__
 from shuffledp.collection.analyzer import Opened, check_openable, enter_batches, open_batch
 from shuffledp.collection.asked import Question
 from shuffledp.collection.batch import LONGEST_KEY, AnalyzerKey, Batch, read_batch
+from shuffledp.collection.codes import response
 from shuffledp.collection.groups import MANIFEST, Group, Groups, SurveyGroup
 from shuffledp.collection.kinds import prices
 from shuffledp.collection.promise import check_floor, what_is_promised
@@ -543,6 +544,12 @@ def _missing(missing: list[Group]) -> str:
     return f"No batch was handed over of: {names}." if missing else ""
 
 
+def _response(every: list[Opened]) -> str:
+    """Return how many codes of all groups were used; empty unless every group's shuffler said how many there are."""
+    made = [each.batch.manifest.codes or 0 for each in every]
+    return response(sum(each.batch.manifest.n for each in every), sum(made)) if all(made) else ""
+
+
 def _kept(every: list[Opened]) -> str:
     kept = all(each.promise_kept for each in every)
     return "Every promise is kept." if kept else "A PROMISE IS NOT KEPT; open that group's batch by itself."
@@ -558,7 +565,7 @@ def _print(names: list[str], every: list[Opened], missing: list[Group], target: 
             table.add_row(*map(escape, row))
         shown.print(table)
         shown.print(escape(differ(names, every, place)), highlight=False)
-    for sentence in (_missing(missing), ONE_EACH, _kept(every)):
+    for sentence in (_response(every), _missing(missing), ONE_EACH, _kept(every)):
         if sentence:
             shown.print(escape(sentence), highlight=False)
     shown.print(f"Written: a release of each group in {escape(str(target))}.", highlight=False, soft_wrap=True)
@@ -602,6 +609,7 @@ def groups_page(names: list[str], every: list[Opened], missing: list[Group], *, 
         heading=_survey_title(names[0], draft),
         organizer=draft.organizer,
         people=sum(each.batch.manifest.n for each in every),
+        response=_response(every),
         groups=len(names),
         questions=questions,
         missing=_missing(missing),

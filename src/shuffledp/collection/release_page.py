@@ -16,6 +16,7 @@ import numpy as np
 
 from shuffledp.collection.analyzer import Junk, Opened, by_level
 from shuffledp.collection.asked import Question, Text
+from shuffledp.collection.codes import response
 from shuffledp.collection.dictionary import FoundWords
 from shuffledp.collection.estimates import FALSE_LEVELS, shift_of_levels
 from shuffledp.collection.fields import to_base64
@@ -404,6 +405,7 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
         heading=next(iter(draft.title.values())),
         organizer=draft.organizer,
         people=manifest.n,
+        response="" if manifest.codes is None else response(manifest.n, manifest.codes),
         dummies=sum(manifest.dummies),
         answers=answers,
         common=[covers_line(manifest.n), *_common(answers)],

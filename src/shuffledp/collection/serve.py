@@ -327,13 +327,11 @@ def _rows(store: Store, task: str | None) -> list[TaskRow]:
     return [chosen(store, groups.task(group).id) for group in groups.groups]
 
 
-def response(*facts: dict[str, Any]) -> str:
-    """Return words on how many of the invited people have answered, for one task or several together."""
-    from shuffledp.report.wording import count
+def _response(*facts: dict[str, Any]) -> str:
+    from shuffledp.collection.codes import response
 
     held = sum(level["held"] for each in facts for level in each["levels"])
-    invited = sum(each["invited"] or 0 for each in facts)
-    return f"{count(held)} of {count(invited)} codes used ({100 * held / invited:.0f} %)"
+    return response(held, sum(each["invited"] or 0 for each in facts))
 
 
 def _title(posted: PostedTask) -> str:
@@ -532,7 +530,7 @@ def _tables(store: Store, rows: list[TaskRow], *, together: bool) -> Iterator[Ta
         table.add_row("together", *(str(sum(level[key] for level in facts["levels"])) for key in ("held", "planned")))
         yield table
         if facts["invited"]:
-            yield f"{response(facts)}."
+            yield f"{_response(facts)}."
         for question in facts["questions"] if facts["state"] in ("open", "closing") else ():
             if question["half_width"] is not None:
                 asked = quoted(question["text"])
@@ -547,6 +545,6 @@ def _tables(store: Store, rows: list[TaskRow], *, together: bool) -> Iterator[Ta
         if facts["timers_wait"]:
             yield "The clock has jumped: timers wait. If it is right now, run: shuffledp task clock-ok"
     if together and any(facts["invited"] for facts in every):
-        yield f"All together: {response(*every)}. The intervals of all groups hold together."
+        yield f"All together: {_response(*every)}. The intervals of all groups hold together."
     if not rows:
         yield "no task has been posted"
