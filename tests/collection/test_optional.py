@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from shuffledp.ball import below_of
 from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.client import answer_code
 from shuffledp.collection.estimates import Tallied, estimate_question
-from shuffledp.collection.kinds import half_width, more_of
+from shuffledp.collection.kinds import NEAREST, half_width, more_of
 from shuffledp.collection.kinds_view import more_lines
 from shuffledp.collection.laws import single_ball
 from shuffledp.collection.survey import draft_of_survey
@@ -86,8 +85,11 @@ def test_words_in_a_language_that_we_do_not_know_are_asked_for():
 
 
 def test_what_cannot_be_optional_says_what_to_do():
-    with pytest.raises(InvalidInput, match=r"a number cannot be optional.*ask for a scale"):
-        drafted("low = 0\nhigh = 9\nstep = 1\noptional = true")
+    for numbers in ("low = 0\nhigh = 9\nstep = 2", "low = 9\nhigh = 0\nstep = 1", "low = 0\nhigh = 9\nstep = 0"):
+        with pytest.raises(InvalidInput, match=r"needs low < high, and a step that divides high - low; got \d, \d, \d"):
+            drafted(f"{numbers}\noptional = true")
+    with pytest.raises(InvalidInput, match="the family must be krr:11"):
+        drafted('low = 0\nhigh = 9\nstep = 1\noptional = true\nfamily = "bits:3"')
     with pytest.raises(InvalidInput, match="optional cannot stand beside the family hadamard"):
         drafted(CHOICE + '\nfamily = "hadamard"\noptional = true')
     with pytest.raises(InvalidInput, match=r"optional.* must be true or false"):
@@ -100,24 +102,25 @@ def test_what_cannot_be_optional_says_what_to_do():
         draft(choice() | {"optional": True})
 
 
-@pytest.mark.costly("0-9-0, 2.25, 4.5, 6.75, 9")
+@pytest.mark.costly(but=("0-9-1-wanted0",))
 @pytest.mark.parametrize(
-    ("low", "high", "values"),
+    ("low", "high", "step", "wanted"),
     [
-        ("0", "9", "0, 2.25, 4.5, 6.75, 9"),
-        ("-0.1", "0.2", "-0.1, -0.025, 0.05, 0.125, 0.2"),
-        ("1", "1234568", "1, 308642.75, 617284.5, 925926.25, 1234568"),
+        ("0", "9", "1", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        ("-0.1", "0.2", "0.1", [-0.1, 0, 0.1, 0.2]),
+        ("18", "70", "1", [18, 31, 44, 57, 70]),
+        ("0", "99", "1", [0, 33, 66, 99]),
+        ("0", "24", "0.5", [0, 6, 12, 18, 24]),
+        ("1", "1234568", "1", [1, 308642.75, 617284.5, 925926.25, 1234568]),
     ],
 )
-def test_the_scale_that_stands_for_an_optional_number_can_be_copied(low, high, values):
-    with pytest.raises(InvalidInput) as told:
-        drafted(f"low = {low}\nhigh = {high}\nstep = {'1' if '.' not in low else '0.1'}\noptional = true")
-    _, _, keys = str(told.value).partition("which errs no more: ")
-    choices, _, stated = keys.partition(" and ")
-    assert stated == f"values = [{values}]"
-    texts = re.sub(r'"([^"]*)"', r'{en = "\1", de = "\1"}', choices)
-    found = drafted(f"{texts}\n{stated}\noptional = true").questions[0]
-    assert (found.kind, found.values) == ("scale", tuple(map(float, values.split(", "))))
+def test_an_optional_number_is_asked_as_a_scale(low, high, step, wanted):
+    """Up to 11 values as they are, of more the nearest of four to seven."""
+    found = drafted(f"low = {low}\nhigh = {high}\nstep = {step}\noptional = true").questions[0]
+    assert (found.kind, found.optional, found.values) == ("scale", True, tuple(map(float, wanted)))
+    assert [choice["de"] for choice in found.choices] == [*(f"{value:.15g}" for value in wanted), "keine Angabe"]
+    as_they_are = len(wanted) == 1 + round((float(high) - float(low)) / float(step))
+    assert found.explanation == (None if as_they_are else {name: NEAREST[name] for name in ("en", "de")})
 
 
 def test_an_optional_scale_errs_less_than_a_number_with_a_column_that_says_who_answered():

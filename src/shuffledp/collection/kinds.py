@@ -521,26 +521,48 @@ def in_languages(given: object, asked: dict[str, Any], what: str, key: str, said
     known = given if isinstance(given, dict) else {}
     if lacking := [name for name in languages if name not in known]:
         example = ", ".join(f'{name} = "…"' for name in languages)
-        why = "it is optional" if key == "no_answer" else "it has a dictionary"
+        why = "it has a dictionary" if key == "another_word" else "it is optional"
+        where = "below its text" if key == "explanation" else "above the questions"
         raise InvalidInput(
-            f"{what}: {why}, and nothing says “{said}” in {', '.join(lacking)}; write {key} = {{{example}}} above the "
-            "questions"
+            f"{what}: {why}, and nothing says “{said}” in {', '.join(lacking)}; write {key} = {{{example}}} {where}"
         )
     return {name: known[name] for name in languages}
 
 
-def scale_for(low: float, high: float) -> str:
-    """Return the keys of a scale with five steps from low to high, as a survey writes them.
+NEAREST = {
+    "en": "Choose the number that is nearest to yours.",
+    "de": "Wählen Sie die Zahl, die Ihrer am nächsten liegt.",
+    "fr": "Choisissez le nombre le plus proche du vôtre.",
+}
+"""Explanation of a number that is asked as a scale, by language."""
+MOST_AS_THEY_ARE = 11
+"""Number of values up to which an optional number offers each of them, 0 to 10 for example."""
+
+
+def number_as_scale(asked: dict[str, Any], what: str) -> dict[str, Any]:
+    """Return the scale as which an optional number is asked: "no answer" needs a place of its own among the reports.
+
+    Up to 11 values stay as they are. More become four to seven evenly spaced ones, of which people choose the nearest.
 
     Parameters
     ----------
-    low, high : float
-        Ends of the range of a number.
+    asked : dict
+        The question, with its text, its low, high and step.
+    what : str
+        The question, for messages.
     """
-    low_end, high_end = Fraction(repr(low)), Fraction(repr(high))
-    values = [f"{float(low_end + (high_end - low_end) * step / 4):.15g}" for step in range(5)]
-    texts = ", ".join(f'"{value}"' for value in values)
-    return f"choices = [{texts}] and values = [{', '.join(values)}]"
+    low, high, step = (Fraction(repr(asked.pop(key))) for key in ("low", "high", "step"))
+    if not (low < high and step > 0 and (high - low) % step == 0):
+        got = ", ".join(f"{float(each):.15g}" for each in (low, high, step))
+        raise InvalidInput(f"{what}: a number needs low < high, and a step that divides high - low; got {got}")
+    steps = int((high - low) / step)
+    parts = steps if steps < MOST_AS_THEY_ARE else next((each for each in (4, 5, 3, 6) if steps % each == 0), 4)
+    values = [float(low + (high - low) * part / parts) for part in range(parts + 1)]
+    scale = asked | {"kind": "scale", "values": values}
+    scale["choices"] = [dict.fromkeys(asked["text"], f"{value:.15g}") for value in values]
+    if parts < steps and "explanation" not in asked:
+        scale["explanation"] = in_languages(NEAREST, asked, what, "explanation", NEAREST["en"])
+    return scale
 
 
 # What the answers to a draft's questions will be worth.

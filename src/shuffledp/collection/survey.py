@@ -31,8 +31,8 @@ from shuffledp.collection.kinds import (
     dictionary_of,
     in_languages,
     is_dictionary,
+    number_as_scale,
     records_of,
-    scale_for,
     words_of_survey,
 )
 from shuffledp.collection.laws import stated_crowd, written_law
@@ -524,6 +524,7 @@ def _question(entry: object, language: str, no_answer: object, another: object, 
         check_order(kind, fields.what)
         asked["order"] = "random"
     if fields.has("optional") and fields.flag("optional"):
+        asked = number_as_scale(asked, fields.what) if kind == "number" else asked
         asked |= _made_optional(asked, no_answer, fields.what)
     family = fields.line("family") if fields.has("family") else ""
     fields.done()
@@ -536,11 +537,6 @@ def _made_optional(asked: dict[str, Any], no_answer: object, what: str) -> dict[
     A missing report would show, to the shuffler and by the number of rows to the analyzer, that its person did not
     answer; a stated category is randomized like every other answer and hides among the dummies.
     """
-    if asked["kind"] == "number":
-        raise InvalidInput(
-            f"{what}: a number cannot be optional, for only the sum over all people is seen, and in it silence looks "
-            f"like a number; ask for a scale, which errs no more: {scale_for(asked['low'], asked['high'])}"
-        )
     words = in_languages(no_answer, asked, what, "no_answer", "no answer")
     if asked["kind"] == "dictionary":
         return {"more": [*asked["more"], words], "optional": True}
