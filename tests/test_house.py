@@ -332,3 +332,33 @@ def test_checks_of_whole_numbers_and_choices_are_worded_once():
     for path in PYTHON:
         if short(path).startswith("src/") and short(path) not in {"src/shuffledp/errors.py", *other}:
             assert not worded.search(path.read_text(encoding="utf-8")), short(path)
+
+
+OLD_ENGLISH = (
+    r"\bhides? nobody\b",
+    r"\bso many times as far\b",
+    r"\"\"\"at once\.",
+    r"^nowhere\.$|\"\"\"nowhere\.",
+    r"\bthe rest does not tell\b",
+    r"\bsid(e|es|ed|ing)\s+with\s+(the|an?)\s+(analyzer|observer|reader|shuffler)\b",
+    r"\bmany\s+different\s+chances\s+as\b|\bcoin\s+that\s+is\s+told\b",
+    r"\bcertainly\s+smaller\s+and\s+levels\b",
+    r"\btells?\s+the\s+budget\b",
+    r"\bis\s+told\s+the\s+digest\b",
+    r"\bmay\s+lead\s+beyond\b",
+)
+"""Key phrases of sentences that read as a dialect and were once replaced, one for each; they shall not come back."""
+
+
+def dialect(text: str) -> list[str]:
+    return [found[0] for phrase in OLD_ENGLISH if (found := re.search(phrase, text, re.IGNORECASE | re.MULTILINE))]
+
+
+def test_the_sentences_that_were_replaced_have_not_come_back():
+    said = ("so many others hide nobody", "Nowhere.", "if it sides with\nthe analyzer", "the range tells the budget")
+    assert all(dialect(text) for text in said)
+    assert dialect("the shuffler colludes with the analyzer, and the range reveals the budget") == []
+    folders = [path for folder in ("src", "docs") for path in (ROOT / folder).rglob("*")]
+    for path in (ROOT / "README.md", *folders):
+        if path.suffix in (".py", ".md", ".html", ".js", ".json", ".toml"):
+            assert dialect(path.read_text(encoding="utf-8")) == [], short(path)

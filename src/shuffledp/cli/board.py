@@ -121,7 +121,7 @@ def made_false_by(settings: Sequence[Setting]) -> list[str]:
     if allowed:
         said.append(f"More of the people are not there, or not honest, than {' and '.join(allowed)}.")
     else:
-        said.append("Some of the people are made up, stay away, or side with the reader: the number counts on all.")
+        said.append("Some of the people are made up, stay away, or collude with the reader: the number counts on all.")
     if setting.dummies is not None:
         said.append("The shuffler leaves out the reports of nobody that it promised to add, or tells which they are.")
     if setting.linked and setting.same_record:

@@ -527,7 +527,7 @@ def _two_reports(epsilon_at: Callable[[float], float], delta: float) -> float:
 
 LANGUAGES = ("en", "de", "fr")
 CROWD_TELLS = 0.95
-"""Share of the promise below which the epsilon for an honest crowd is stated: above it the crowd hides nobody."""
+"""Share of the promise below which the epsilon for an honest crowd is stated: above it, it is nearly the promise."""
 READ = frozenset(
     ("together_reads", "together_reads_open", "together_reads_part", "one_hand_reads", "one_hand_reads_part")
 )

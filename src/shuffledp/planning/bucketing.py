@@ -389,7 +389,8 @@ def bucket_budgets(
     weights : {"population", "precision"}
         How visible levels are combined.
     drop_below : float
-        Users with a smaller budget take no part (and hide nobody). Default 0: everybody takes part.
+        Users with a smaller budget take no part, so they do not hide the others either. Default 0: everybody takes
+        part.
     around : Circumstances
         Rounds, and the users that the guarantee relies on; the error is that of one round in which all report, the
         dummies' variance included.

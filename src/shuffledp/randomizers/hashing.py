@@ -103,7 +103,7 @@ class LocalHashing(TwoLevelFamily):
         two of at most `largest_range`. By default it is the one of these with the least variance at each budget: at
         most 7.7 % above that of the best real number e^epsilon0 + 1 (OLH: Wang, Blocki, Li, Jha 2017), which is
         reached at epsilon0 = 0.55, and at most 4.6 % from 0.68 on, as long as largest_range is above e^epsilon0. Then
-        the range tells the budget: no mixture family.
+        the range reveals the budget, so this is not a mixture family.
     collision : {"exact", "unknown"}
         "exact" (default): hashes of any three different records are independent and uniform, as for the hashes
         drawn here; any two collide with probability exactly 1/g. "unknown": any family of hashes whatever, drawn

@@ -327,7 +327,7 @@ def dummies_notes(guarantee: Guarantee) -> list[str]:
     return [
         f"With {counted_dummies(guarantee.setting)} an honest shuffler keeps epsilon at {up(floor.upper)} for every "
         f"number of people and whatever all the others send; if the others are as the setting says, "
-        f"{up(crowd.upper)} holds. If the shuffler sides with the analyzer, only the local budget holds."
+        f"{up(crowd.upper)} holds. If the shuffler colludes with the analyzer, only the local guarantee holds."
     ]
 
 

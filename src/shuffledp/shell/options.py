@@ -251,7 +251,8 @@ Find = Annotated[
     typer.Option(
         "--find",
         metavar="WHAT",
-        help="epsilon0, n, rounds, scale (a factor on all budgets) or dummies; needed only if the rest does not tell.",
+        help="epsilon0, n, rounds, scale (a factor on all budgets) or dummies; required only if it cannot be inferred "
+        "from the other options.",
     ),
 ]
 Bounds = Annotated[
