@@ -334,6 +334,18 @@ def test_checks_of_whole_numbers_and_choices_are_worded_once():
             assert not worded.search(path.read_text(encoding="utf-8")), short(path)
 
 
+def test_the_largest_local_budget_is_stated_once():
+    """Theorems and numerics know the number on their own account: there it keeps an exponential from overflowing."""
+    for path in (ROOT / "src").rglob("*.py"):
+        if path.name != "errors.py":
+            told = {id(node.value) for node in nodes_of(path) if isinstance(node, ast.Expr)}  # docstrings
+            plain = [node.value for node in nodes_of(path) if isinstance(node, ast.Constant) and id(node) not in told]
+            words = [value for value in plain if isinstance(value, str) and re.search(r"\b700\b", value)]
+            own = {"accounting", "numerics"} & {*path.parts}
+            found = words if own else [*words, *(value for value in plain if value == 700)]
+            assert found == [], f"{short(path)}: take MAX_EPSILON0, or BUDGET_RULE, of shuffledp.errors"
+
+
 OLD_ENGLISH = (
     r"\bhides? nobody\b",
     r"\bso many times as far\b",

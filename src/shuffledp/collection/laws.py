@@ -39,7 +39,7 @@ from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.sealing import Sealer
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.dummies import LARGEST_CENTRE, NormalDummies, StatedCells, normal_side
-from shuffledp.errors import InvalidInput, Refused, attempt
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, Refused, attempt
 from shuffledp.numerics.floats import UNBOUNDED, Upper, few_digits_up
 from shuffledp.numerics.functions import ndtr
 from shuffledp.numerics.randomness import Randomness, keyed_random
@@ -93,7 +93,6 @@ def covers(told: float, certified: float, slack: float = FLOOR_SLACK) -> bool:
 
 NEAR = 1e-9
 """Relative precision of the search for a certified epsilon."""
-FARTHEST = 700.0
 NEARLY = 1.1
 """Ratio to the ball law's variance above which a normal law, by its expected variance, is not searched for."""
 _NEAR_MOST = 0.9
@@ -193,7 +192,7 @@ def certified_epsilon(floor: JointFloor, delta: float, promise: float) -> float:
     low, high, edge = 0.0, promise, promise * (1.0 + FLOOR_SLACK)
     while not floor.keeps(high, delta):
         low, high = high, edge if high < edge else 2.0 * high
-        if high > FARTHEST:
+        if high > MAX_EPSILON0:
             return math.inf
     while high - low > NEAR * high:
         middle = 0.5 * (low + high)
@@ -493,7 +492,8 @@ def _normal_mu(epsilon: float, delta: float) -> float:
     low, high = 0.0, 64.0
     for _ in range(_HALVINGS):
         mu = 0.5 * (low + high)
-        spent = float(ndtr(mu / 2.0 - epsilon / mu) - math.exp(min(epsilon, FARTHEST)) * ndtr(-mu / 2.0 - epsilon / mu))
+        growth = math.exp(min(epsilon, MAX_EPSILON0))
+        spent = float(ndtr(mu / 2.0 - epsilon / mu) - growth * ndtr(-mu / 2.0 - epsilon / mu))
         low, high = (mu, high) if spent <= delta else (low, mu)
     return high
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from shuffledp.accounting import bounds
 from shuffledp.dummies import Uniform
+from shuffledp.errors import MAX_EPSILON0
 from shuffledp.in_words import (
     DIGITS,
     SAYS_NOTHING,
@@ -113,7 +114,7 @@ def odds_factor(epsilon: float) -> str:
     if epsilon <= 0.0:
         return "1"
     digits = DIGITS if epsilon >= 1e-3 else min(2 - math.floor(math.log10(epsilon)), 8)
-    return up(next_above(math.exp(epsilon)), digits) if epsilon < 700 else "∞"
+    return up(next_above(math.exp(epsilon)), digits) if epsilon < MAX_EPSILON0 else "∞"
 
 
 def moves(epsilon: float, delta: float) -> str:
