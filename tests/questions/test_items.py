@@ -269,7 +269,7 @@ def test_records_outside_the_domain_are_mapped_or_refused():
         (["ORD"], WORDS, {"other": "long"}, "`other` must be an item of at most 3 characters of the alphabet 'upper'"),
         (["ORD"], WORDS, {"missing_as": "é"}, "`missing_as` must be an item"),
         (["ORD"], WORDS, {"clip": True}, "`clip` moves numbers into a range, and items have none; `cut` shortens"),
-        (["a"], sdp.FrequentItems(["a", "b"]), {"other": "c"}, "`other` must be one of the candidates; got 'c'"),
+        (["a"], sdp.FrequentItems(["a", "b"]), {"other": "c"}, "`other` must be a candidate; got 'c'"),
     ],
 )
 def test_bad_records(column, question, options, message):

@@ -441,7 +441,7 @@ class FrequentItems(Question):
                 known = label in self.candidates
                 if not known and parameter == "other":
                     raise InvalidInput(
-                        f"`other` must be one of the candidates; got {shown(label)}; leave it out, and a record that "
+                        f"`other` must be a candidate; got {shown(label)}; leave it out, and a record that "
                         "is not listed counts as none of them"
                     )
                 continue
