@@ -20,7 +20,7 @@ from shuffledp.budgets import Budgets
 from shuffledp.dummies import Dummies
 from shuffledp.errors import MAX_EPSILON0, InvalidInput, Told, check_delta, shown, whole_number
 from shuffledp.in_words import counted
-from shuffledp.numerics.floats import few_digits_up, next_above
+from shuffledp.numerics.floats import Upper, few_digits_up, next_above
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import Seen, Setting
 
@@ -106,7 +106,7 @@ class Target:
             reach = 2.0 * min(found.values(), default=math.inf) + _BEHIND
             last.update({key: value if value <= reach else math.inf for key, value in found.items()})
 
-    def certified(self, setting: Setting) -> float:
+    def certified(self, setting: Setting) -> Upper:
         """Return the certified central epsilon (nats) of the setting's worst level at the target's delta."""
         worst = 0.0
         for level in levels_to_check(setting):
@@ -129,13 +129,13 @@ class Search:
 
     target: Target
     at: Callable[[int], Setting]
-    _known: dict[int, float] = field(default_factory=dict[int, float])
+    _known: dict[int, Upper] = field(default_factory=dict[int, Upper])
 
     def excess(self, number: int) -> float:
         """Return a number that is at most 0 if the setting for ``number`` is within the target, else positive."""
         return self.target.excess(self.at(number))
 
-    def certified(self, number: int) -> float:
+    def certified(self, number: int) -> Upper:
         """Return the certified central epsilon of the worst level of the setting for ``number``, in nats."""
         if number not in self._known:
             self._known[number] = self.target.certified(self.at(number))

@@ -144,14 +144,14 @@ class CountedReports:
         return SuccessRange(SuccessCount.of(self.least, self.counts), self.highest)
 
     @cached_property
-    def doubt(self) -> float:
+    def doubt(self) -> Upper:
         """Upper bound on P(fewest <= x)/P(most <= x) - 1 over all x, with `fewest` and `most` the counts of `law`.
 
         Raising chances from l to u divides P(at most x successes) by at most prod (1 - l)/(1 - u).
         """
         with np.errstate(divide="ignore"):
             logs = float((self.most - self.least) / (1.0 - self.most) @ self.counts)
-        return 2.0 * logs if logs < 0.5 else math.inf
+        return Upper(2.0 * logs) if logs < 0.5 else UNBOUNDED
 
     @classmethod
     def of_window(cls, family: WindowFamily, index: int, *, outside: bool) -> CountedReports:
