@@ -33,6 +33,8 @@ from shuffledp.in_words import (
     with_error,
 )
 from shuffledp.numerics.floats import Interval, next_above
+from shuffledp.randomizers import Channel
+from shuffledp.randomizers.base import HiddenByFakes, ReportSets
 from shuffledp.setting import Evidence, Guarantee, Kind, LevelGuarantee, Setting
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ __all__ = [
     "share",
     "situation",
     "some_levels",
+    "two_values_notes",
     "unit",
     "unshuffled",
     "up",
@@ -306,7 +309,20 @@ def weighted_by(release: Release) -> str:
 
 def guarantee_notes(guarantee: Guarantee, people: int | None = None) -> list[str]:
     """Return sentences on the limits of a guarantee, where a reader could expect more; ``people`` is their number."""
-    return [*dummies_notes(guarantee), *large_delta_notes(guarantee, people)]
+    return [*dummies_notes(guarantee), *two_values_notes(guarantee.setting), *large_delta_notes(guarantee, people)]
+
+
+def two_values_notes(setting: Setting) -> list[str]:
+    """Return advice where records of two values are randomized as if they had many: `rr` is made for them.
+
+    Of all randomizers of a budget, randomized response estimates the share of one of two values with the least error
+    (Kairouz, Oh and Viswanath 2016).
+    """
+    law = setting.law
+    bit = isinstance(law, HiddenByFakes) and law.report_sets == ReportSets(2, disjoint=True)
+    if setting.records is None or law is None or bit or isinstance(setting.randomizer, Channel):
+        return []
+    return [f"Records of two values may be sent by rr, which errs less than {law.name} at the same local budget."]
 
 
 def large_delta_notes(guarantee: Guarantee, people: int | None = None) -> list[str]:
