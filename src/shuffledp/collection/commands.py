@@ -292,6 +292,9 @@ def answer(
 
     shuffledp answer LINK --level careful --answer soup
     """
+    from shuffledp.collection.client import Link
+
+    Link.parse(link)  # a damaged link is refused before the accountant is loaded
     from shuffledp.collection.answers import run_answer, run_show
 
     if show:
