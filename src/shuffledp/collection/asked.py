@@ -555,8 +555,12 @@ def read_law(fields: Fields, questions: tuple[Question, ...]) -> tuple[Question,
             raise InvalidInput(f"{fields.what}: a centre is from 1 to {len(weights) - 1}, where the weights end")
         own_weights = weights if law == "ball" else weights[: min(own) + 1]
         found.append(replace(question, dummies=StatedDummies(law, count, own_weights)))
-    if law == "normal" and max(len(question.dummies.draw) for question in found) < len(weights):
-        raise InvalidInput(f"{fields.what}: the weights must end with the largest centre")
+    needed = max(len(question.dummies.draw) for question in found)
+    if law == "normal" and needed < len(weights):
+        raise InvalidInput(
+            f"{fields.what}: there are {len(weights)} weights where the largest centre needs {needed}; draft the task "
+            "anew"
+        )
     return tuple(found)
 
 

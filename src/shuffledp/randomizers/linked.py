@@ -480,8 +480,8 @@ class Memoised:
         small = budgets[budgets < self.permanent]
         if small.size:
             raise InvalidInput(
-                f"the memo is drawn with budget {shown(self.permanent)}, above a stated epsilon0 of "
-                f"{shown(float(small[0]))}; state at least that"
+                f"every epsilon0 must be at least {shown(self.permanent)}, the budget with which the memo is drawn; "
+                f"got {shown(float(small[0]))}"
             )
 
     def rows(self, rounds: int) -> FloatArray:

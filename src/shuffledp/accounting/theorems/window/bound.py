@@ -688,11 +688,9 @@ class WindowWitness(AmplificationBound):
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """Return lower ends of epsilon for the victims of many levels.
 
-        A few victims are evaluated, hidden among all users; the others are tested with the same counts, or inferred.
-
-        In a mixture family a victim of a smaller budget leaks no more than one of a larger budget. Of added noise that
-        is false: each victim's own chances of the few victims' windows are put into (W), all users counted as others.
-        See `AmplificationBound.many_levels`.
+        A few victims are evaluated, with all users counted as the others. In a mixture family the ends of the other
+        victims follow, for a smaller budget leaks no more. With added noise they do not, so (W) is evaluated for every
+        victim, in the windows of the few. See `AmplificationBound.many_levels`.
         """
         budgets, noise = setting.budgets, setting.adds_noise
         victim, everybody = self.any_victim(setting), budgets.counts.astype(np.float64)
