@@ -351,6 +351,28 @@ def test_the_largest_local_budget_is_stated_once():
             assert found == [], f"{short(path)}: take MAX_EPSILON0, or BUDGET_RULE, of shuffledp.errors"
 
 
+TWICE = """
+Answer Ask Batch Choice Column Compared Counted Cut Draft Entry Estimate Files Keeper Kept LocalRandomizer LossLaw Offer
+Opened Outcome Outputs Person Picture Plan Point Question Reading Refused Row Run Settings Table Task Terms Told
+WindowFamily
+"""
+REPEATED = dict.fromkeys(TWICE.split(), 2) | {"Asked": 3, "Curve": 3, "Groups": 3, "Shape": 3, "Way": 4}
+"""Public names of classes that stand in several files, with the number of files; the list may only shrink."""
+
+
+def test_no_more_classes_share_a_public_name():
+    files: dict[str, set[Path]] = {}
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in tree_of(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                files.setdefault(node.name, set()).add(path)
+    repeated = {name: sorted(map(short, found)) for name, found in files.items() if len(found) > 1}
+    more = {name: found for name, found in repeated.items() if len(found) > REPEATED.get(name, 1)}
+    assert more == {}, "a class has a name of its own"
+    fewer = {name for name, number in REPEATED.items() if len(repeated.get(name, ())) < number}
+    assert fewer == set(), "take it off REPEATED"
+
+
 OLD_ENGLISH = (
     r"\bhides? nobody\b",
     r"\bso many times as far\b",
