@@ -113,22 +113,31 @@ def results_in_words(opened: Opened) -> list[dict[str, Any]]:
         For each language its name, and title, sentences, questions with their lines and what was certified; empty for a
         survey in English alone, which the rest of the page serves.
     """
-    spoken = [name for name in opened.batch.task.draft.title if name in LANGUAGES]  # the organizer's language first
-    return [] if spoken in ([], ["en"]) else [_in(opened, language) for language in spoken]
+    return [_in(opened, language) for language in spoken_in(opened.batch.task.draft)]
+
+
+def spoken_in(draft: Draft) -> list[str]:
+    """Return the languages in which a result is told, the organizer's first; none if it is told in English anyway.
+
+    Parameters
+    ----------
+    draft : Draft
+        The draft.
+    """
+    spoken = [name for name in draft.title if name in LANGUAGES]
+    return [] if spoken == ["en"] else spoken
 
 
 def _in(opened: Opened, language: str) -> dict[str, Any]:
-    draft, manifest, words = opened.batch.task.draft, opened.batch.manifest, _words(language)
-    hands = draft.operated_by
-    names = {"analyzer": hands.analyzer, "shuffler": hands.shuffler, "page": hands.page}
+    draft, manifest, words = opened.batch.task.draft, opened.batch.manifest, words_of(language)
     return {
         "language": language,
         "name": words["name"],
         "title": in_language(draft.title, language),
         "result": words["resultTitle"],
         "asks": words["asks"].format(organizer=quoted(draft.organizer, language)),
-        "people": _people(manifest.n, manifest.codes, words, language),
-        "how": words["how"].format(count=_grouped(sum(manifest.dummies), language)),
+        "people": people_in_words(manifest.n, manifest.codes, words, language),
+        "how": words["how"].format(count=count_in(sum(manifest.dummies), language)),
         "questions": [
             {
                 "text": in_language(question.text, language),
@@ -145,27 +154,56 @@ def _in(opened: Opened, language: str) -> dict[str, Any]:
         "sure": words["resultSure"].format(confidence=round(100 * CONFIDENCE)),
         "kept": words["resultKept" if opened.promise_kept else "resultNotKept"],
         "certified": words["resultPromise"],
-        "headings": [words[key] for key in (_SAID[:2] + _SAID[-1:] if hands.one_hand else _SAID)],
+        "headings": [words[key] for key in (_SAID[:2] + _SAID[-1:] if draft.operated_by.one_hand else _SAID)],
         "levels": [
-            [row["name"], _grouped(row["people"], language), *(_in_language(each, language) for each in row["numbers"])]
+            [row["name"], count_in(row["people"], language), *(number_in(each, language) for each in row["numbers"])]
             for row in _levels(opened, language, promised=False)
         ],
-        "who": words["who"].format(**{hand: quoted(name, language) for hand, name in names.items()}),
-        "contact": words["contact"].format(contact=quoted(draft.contact, language)),
+        "who": who_in_words(draft, words, language),
         "rest": words["rest"],
     }
+
+
+def who_in_words(draft: Draft, words: dict[str, str], language: str) -> str:
+    """Return who did what, and who answers questions.
+
+    Parameters
+    ----------
+    draft : Draft
+        The draft.
+    words : dict of str
+        The words of `words_of`.
+    language : {"en", "de", "fr"}
+        The language.
+    """
+    hands = draft.operated_by
+    names = {"analyzer": hands.analyzer, "shuffler": hands.shuffler, "page": hands.page}
+    who = words["who"].format(**{hand: quoted(name, language) for hand, name in names.items()})
+    return f"{who} {words['contact'].format(contact=quoted(draft.contact, language))}"
 
 
 _SAID = ("resultLevel", "resultPeople", "resultFloor", "resultCrowd", "resultLocal")
 """Names of the words above the columns of what is certified for each level."""
 
 
-def _people(people: int, invited: int | None, words: dict[str, str], language: str) -> str:
-    """Say how many answered, of those who were invited where the shuffler tells it, as the survey page does."""
-    count = _grouped(people, language)
+def people_in_words(people: int, invited: int | None, words: dict[str, str], language: str) -> str:
+    """Return words on how many answered, of those who were invited where the shuffler tells it.
+
+    Parameters
+    ----------
+    people : int
+        Number of people who answered.
+    invited : int or None
+        Number of codes that were made, if it is known.
+    words : dict of str
+        The words of `words_of`.
+    language : {"en", "de", "fr"}
+        The language.
+    """
+    count = count_in(people, language)
     if invited is None:
         return words["resultFrom"].format(count=count)
-    return words["resultOf"].format(count=count, invited=_grouped(invited, language))
+    return words["resultOf"].format(count=count, invited=count_in(invited, language))
 
 
 def _lines(question: Question, release: Release, more: More, words: dict[str, str], language: str) -> list[str]:
@@ -175,7 +213,7 @@ def _lines(question: Question, release: Release, more: More, words: dict[str, st
     if question.kind == "number":
         numbers = np.clip([float(release.estimate), float(low), float(high)], question.low, question.high).tolist()
         shown = numbers_with_error(numbers, numbers[1], numbers[2], float(release.standard_error))
-        value, least, most = (_in_language(text, language) for text in shown)
+        value, least, most = (number_in(text, language) for text in shown)
         return [words["resultNumber"].format(value=value, low=least, high=most)]
     shares = np.clip(np.column_stack((release.estimate, low, high)), 0.0, 1.0)
     texts = [in_language(choice, language) for choice in question.choices]
@@ -208,7 +246,7 @@ def _compared(question: Question, more: More, words: dict[str, str], language: s
     """Say which answers differ, and which rows of a table, all comparisons together, as the survey page does."""
 
     def points(value: float) -> str:
-        return _in_language(f"{100 * value:.1f}", language)
+        return number_in(f"{100 * value:.1f}", language)
 
     def told(key: str, count: int, pairs: list[str]) -> list[str]:
         return [words[key].format(count=count, pairs="; ".join(pairs) or words["resultNone"])] if count else []
@@ -246,19 +284,36 @@ def _weighted(question: Question, weighted: WeightedTable | None, words: dict[st
     whom = words["resultWhom"]
     if weighted.missing is not None and weighted.population is not None:
         absent = {
-            "missing": _grouped(weighted.missing, language),
-            "population": _grouped(weighted.population, language),
+            "missing": count_in(weighted.missing, language),
+            "population": count_in(weighted.population, language),
         }
         whom = f"{words['resultMissing'].format(**absent)} {whom}"
     return [f"{words['resultWeighted'].format(variables=variables)} {'; '.join(listed)}. {whom}"]
 
 
-def _grouped(count: int, language: str) -> str:
-    return _in_language(f"{count:,}", language)
+def count_in(count: int, language: str) -> str:
+    """Return a count with its thousands apart, in the marks of a language.
+
+    Parameters
+    ----------
+    count : int
+        The count.
+    language : {"en", "de", "fr"}
+        The language.
+    """
+    return number_in(f"{count:,}", language)
 
 
-def _in_language(number: str, language: str) -> str:
-    """Return a number that is written as in English with the marks of another language."""
+def number_in(number: str, language: str) -> str:
+    """Return a number that is written as in English with the marks of another language.
+
+    Parameters
+    ----------
+    number : str
+        The number.
+    language : {"en", "de", "fr"}
+        The language.
+    """
     return number if language == "en" else number.translate({ord(","): "\N{NARROW NO-BREAK SPACE}", ord("."): ","})
 
 
@@ -269,8 +324,14 @@ def _line(words: dict[str, str], text: str, numbers: list[float]) -> str:
 
 
 @cache
-def _words(language: str) -> dict[str, str]:
-    """Return the words of the survey page and of this page in one language."""
+def words_of(language: str) -> dict[str, str]:
+    """Return the words of the survey page and of the pages of releases in one language.
+
+    Parameters
+    ----------
+    language : {"en", "de", "fr"}
+        The language.
+    """
     folder = files("shuffledp.collection") / "page"
     asked, released = (
         json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in (language, "release")
