@@ -7,9 +7,11 @@ import html
 import pytest
 
 from shuffledp.cli.demo.clients import Chromium
+from shuffledp.collection.lettering import letters_html
 from tests.cli.conftest import Run
 from tests.cli.test_collection import ok
 from tests.collection.page.chromium import CHROMIUM
+from tests.collection.page.samples import task
 
 TABLE = "hours,town\n" + "".join(f"{place % 100},{town}\n" for place in range(500) for town in ("one of the two", "b"))
 RANDOM = ("--epsilon0", "2", "--delta", "1e-6")
@@ -35,6 +37,10 @@ new Promise((loaded) => (document.readyState === "complete" ? loaded() : addEven
 """
 
 
+def framed(name: str, page: str) -> str:
+    return f'<iframe id="{name}" width="390" height="800" srcdoc="{html.escape(page)}"></iframe>'
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
 def test_no_page_is_scrolled_sideways_on_a_telephone(run: Run, tmp_path):
@@ -45,10 +51,12 @@ def test_no_page_is_scrolled_sideways_on_a_telephone(run: Run, tmp_path):
     frames = ""
     for name, command in COMMANDS.items():
         ok(run, *command, "--report", f"{name}.html")
-        page = html.escape((tmp_path / f"{name}.html").read_text(encoding="utf-8"))
-        frames += f'<iframe id="{name}" width="390" height="800" srcdoc="{page}"></iframe>'
+        frames += framed(name, (tmp_path / f"{name}.html").read_text(encoding="utf-8"))
+    link = f"https://collect.example.org/t/{'x' * 43}#{'y' * 22}"
+    for language in ("en", "de", "fr"):
+        frames += framed(f"letter-{language}", letters_html(task(), [link], language))
     (tmp_path / "all.html").write_text(f"<!doctype html>{frames}", encoding="utf-8")
     with Chromium(CHROMIUM) as browser:
         found = browser.evaluate((tmp_path / "all.html").as_uri(), WIDER)
-    assert [each["wider"] for each in found] == [[]] * len(COMMANDS), found
-    assert all(each["held"] > 2 for each in found)  # the page was there, with its tables
+    assert [each["wider"] for each in found] == [[]] * (len(COMMANDS) + 3), found
+    assert all(each["held"] > 2 for each in found[:-3])  # the pages were there, with their tables
