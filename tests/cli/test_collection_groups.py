@@ -94,6 +94,7 @@ def close_two_of_three(run: Run) -> None:
 
 def said_of_all_groups(page: str) -> None:
     """The checklist said "together 40" and the parameters of the first group alone, of all groups."""
+    assert '<html lang="en">' in page
     page = html.unescape(page)
     assert "answered at each level (“Kitchen” together 40, “Büro & Lager” together 60) is the same in both" in page
     assert page.count("Level usual: epsilon at most ") == 1, "the same number in both groups is said once"
@@ -182,8 +183,6 @@ def test_a_survey_of_groups_from_draft_to_comparison(survey, run, tmp_path):
     assert "<h1>Lunch</h1>" in page
     assert "100 people in 2 groups answered" in page
     said_of_all_groups(page)
-    assert '<html lang="en">' in page
-    assert page.count("asked by The kitchen") == 1
     one_by_one(run, tmp_path)
     one_entry_in_a_ledger(run)
     assert sorted(path.name for path in (tmp_path / "handed").glob("*.release")) == [f"{f}.release" for f in files[:2]]
