@@ -346,12 +346,12 @@ def release_together(
     >>> import shuffledp as sdp
     >>> people = {"vote": ["yes", "no"] * 500, "hours": [20.0, 40.0] * 500}
     >>> asked = [sdp.Ask(sdp.Frequency(["yes", "no"]), "vote"), sdp.Ask(sdp.Mean(0, 80), "hours")]
-    >>> found = sdp.release_together(asked, people, budgets=1.0, seen="reports", delta=1e-6)
-    >>> len(found.releases), found.epsilon > found.releases[0].guarantee.epsilon.upper
+    >>> joint = sdp.release_together(asked, people, budgets=1.0, seen="reports", delta=1e-6)
+    >>> len(joint.releases), joint.epsilon > joint.releases[0].guarantee.epsilon.upper
     (2, True)
     """
     of_one = [each.name for each in fields(Ask)]
     _, people, terms = told_apart({**options, "budgets": budgets}, "release_together", ("data", *OF_GROUPS, *of_one))
-    found = run.release(list(asked), People(data, **people), Terms(**terms))
-    assert isinstance(found, JointRelease)
-    return found
+    joint = run.release(list(asked), People(data, **people), Terms(**terms))
+    assert isinstance(joint, JointRelease)
+    return joint

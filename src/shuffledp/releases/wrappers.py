@@ -408,10 +408,10 @@ def _one_for_each(data: dict[str, Any], name: str, what: str, column: Any, other
     return name
 
 
-def as_kind(kind: type[Kind], found: Release) -> Kind:
+def as_kind(kind: type[Kind], release: Release) -> Kind:
     """Return the release typed as its class, see `release_type`."""
-    assert isinstance(found, kind)
-    return found
+    assert isinstance(release, kind)
+    return release
 
 
 # The questions as functions on files and dataframes.
