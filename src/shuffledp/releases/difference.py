@@ -173,8 +173,8 @@ def difference(before: Release, after: Release, *, delta: float, disjoint: bool 
     >>> ask = dict(budgets=2.0, value="vote", seen="reports", delta=1e-6)
     >>> first, second = ({"vote": ["yes"] * yes + ["no"] * (900 - yes)} for yes in (300, 500))
     >>> question = sdp.Frequency(["yes", "no"])
-    >>> found = sdp.difference(sdp.release(question, first, **ask), sdp.release(question, second, **ask), delta=1e-6)
-    >>> found.estimate.shape, bool(found.epsilon > 0.0)
+    >>> change = sdp.difference(sdp.release(question, first, **ask), sdp.release(question, second, **ask), delta=1e-6)
+    >>> change.estimate.shape, bool(change.epsilon > 0.0)
     ((2,), True)
     """
     return subtract(Side.of(before), Side.of(after), delta=delta, disjoint=disjoint)

@@ -85,8 +85,8 @@ class Margins:
 
         Examples
         --------
-        >>> found = Margins.parse(b"variable,category,people\nside,north,600\nside,south,400\n")
-        >>> found.shares["side"]["north"], found.people
+        >>> margins = Margins.parse(b"variable,category,people\nside,north,600\nside,south,400\n")
+        >>> margins.shares["side"]["north"], margins.people
         (0.6, 1000)
         """
         try:
@@ -190,8 +190,8 @@ class Margins:
 
         Examples
         --------
-        >>> known = Margins({"side": {"north": 0.6, "south": 0.4}, "age": {"old": 0.5, "young": 0.5}})
-        >>> known.crossed(["side", "age"])
+        >>> margins = Margins({"side": {"north": 0.6, "south": 0.4}, "age": {"old": 0.5, "young": 0.5}})
+        >>> margins.crossed(["side", "age"])
         ('north / old', 'north / young', 'south / old', 'south / young')
         """
         return tuple(CROSSED.join(words) for words in product(*(self._shares_of(column) for column in columns)))
@@ -416,8 +416,8 @@ def raked(
     Examples
     --------
     >>> cells = np.array([0.3, 0.2, 0.1, 0.4])  # two groups times two answers
-    >>> found = raked(cells, np.zeros((4, 4)), [np.array([0, 0, 1, 1])], [np.array([0.2, 0.8])], 100)
-    >>> found.value.round(3).tolist()
+    >>> weighted = raked(cells, np.zeros((4, 4)), [np.array([0, 0, 1, 1])], [np.array([0.2, 0.8])], 100)
+    >>> weighted.value.round(3).tolist()
     [0.12, 0.08, 0.16, 0.64]
     """
     _enough(answered, population)
