@@ -391,12 +391,12 @@ def render(
     str
         An HTML document that loads nothing from elsewhere.
     """
-    releases, said = [answer.release for answer in answers if answer.release is not None], set[str]()
+    releases, printed = [answer.release for answer in answers if answer.release is not None], set[str]()
     page = page_template("page.html").render(
         heading=heading,
         remark=remark,
-        overview=[{**table, "remark": _once(table["remark"], said)} for table in overview],
-        answers=_said_once([_answer(answer) for answer in answers], said),
+        overview=[{**table, "remark": _once(table["remark"], printed)} for table in overview],
+        answers=_without_repeats([_answer(answer) for answer in answers], printed),
         simulation=any(not release.private for release in releases),
         drew_noise=bool(releases),
         several=len(answers) > 1,
@@ -415,21 +415,21 @@ def render(
     return printable(page, "\n")  # no name turns the direction of writing of what follows it
 
 
-def _once(sentence: str, said: set[str]) -> str:
-    """Return a sentence that was not said before, else "", and note that it is said."""
-    new = "" if sentence in said else sentence
-    said.add(sentence)
+def _once(sentence: str, printed: set[str]) -> str:
+    """Return a sentence that is not printed yet, else "", and add it to ``printed``."""
+    new = "" if sentence in printed else sentence
+    printed.add(sentence)
     return new
 
 
-def _said_once(answers: list[dict[str, Any]], said: set[str]) -> list[dict[str, Any]]:
+def _without_repeats(answers: list[dict[str, Any]], printed: set[str]) -> list[dict[str, Any]]:
     """Return the variables of all answers, in which every sentence stands with the first answer that it holds for."""
     for answer in answers:
         parts = [answer] if answer["estimate"] is None else [answer, answer["estimate"]]
         for part in parts[::-1]:  # in the order of the page
-            part["notes"] = [note for note in part["notes"] if _once(note, said)]
-            part |= {name: _once(part[name], said) for name in ("read", "promise") if name in part}
-        answer["gspa_told"] = answer["gspa"] is not None and bool(_once(f"GSPA {answer['gspa']!r}", said))
+            part["notes"] = [note for note in part["notes"] if _once(note, printed)]
+            part |= {name: _once(part[name], printed) for name in ("read", "promise") if name in part}
+        answer["gspa_told"] = answer["gspa"] is not None and bool(_once(f"GSPA {answer['gspa']!r}", printed))
     return answers
 
 
@@ -565,8 +565,8 @@ def _legend(view: View, answer: Answer) -> list[tuple[str, str]]:
     drawn = view.shape.picture
     if drawn is None:
         return []
-    known = {"confidence": f"{CONFIDENCE:.0%}", "each": drawn.each[view.simultaneous]}
-    legend = [(sign, words.format(**known)) for sign, words in drawn.legend]
+    fields = {"confidence": f"{CONFIDENCE:.0%}", "each": drawn.each[view.simultaneous]}
+    legend = [(sign, words.format(**fields)) for sign, words in drawn.legend]
     return [*legend, ("truth", drawn.truth)] if answer.truth is not None and drawn.truth else legend
 
 
