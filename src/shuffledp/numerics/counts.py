@@ -417,8 +417,8 @@ class SuccessCount:
 
 def _lower_bounds(count: SuccessCount, x: FloatArray) -> Enclosure:
     """Enclose P(C <= x) for x up to about the mean; 0 where x is negative."""
-    found = count.groups.lower_tails(np.maximum(x, 0.0))
-    return Enclosure(np.where(x < 0, 0.0, np.maximum(found.lower, 0.0)), np.where(x < 0, 0.0, found.upper))
+    tails = count.groups.lower_tails(np.maximum(x, 0.0))
+    return Enclosure(np.where(x < 0, 0.0, np.maximum(tails.lower, 0.0)), np.where(x < 0, 0.0, tails.upper))
 
 
 @dataclass(frozen=True, eq=False)
@@ -447,14 +447,14 @@ class SuccessRange:
         x = np.asarray(x, dtype=np.float64)
         low, high = self.fewest, self.most
         if low.counts.size == high.counts.size == 1 and low.n == high.n and high.probabilities[0] < 1.0:
-            found = high.cdf(x)
-            slack = self._binomial_slack(x, found.lower)
+            enclosure = high.cdf(x)
+            slack = self._binomial_slack(x, enclosure.lower)
             if slack.max(initial=0.0) < 0.1:  # not so if a tail underflows (NaN)
-                return Enclosure(found.lower, np.minimum(found.upper * (1.0 + slack), 1.0))
-        found, apart = high.cdf(x), self._apart
+                return Enclosure(enclosure.lower, np.minimum(enclosure.upper * (1.0 + slack), 1.0))
+        enclosure, apart = high.cdf(x), self._apart
         if apart < _ALIKE:
-            return Enclosure(found.lower, np.minimum(found.upper * (1.0 + 2.0 * apart), 1.0))
-        return Enclosure(found.lower, low.cdf(x).upper)
+            return Enclosure(enclosure.lower, np.minimum(enclosure.upper * (1.0 + 2.0 * apart), 1.0))
+        return Enclosure(enclosure.lower, low.cdf(x).upper)
 
     @property
     def _apart(self) -> float:

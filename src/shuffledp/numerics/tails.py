@@ -144,9 +144,9 @@ def noise_epsilons(sigma: ArrayLike, delta: float) -> FloatArray:
         middle = low + (high - low) // 2
         fits = normal_divergence(middle.view(np.float64), shift).upper <= delta
         low, high = np.where(fits, low, middle), np.where(fits, middle, high)
-    found = high.view(np.float64)
-    certain = normal_divergence(found, shift).upper <= delta
-    return np.where(done, 0.0, np.where(certain, found, math.inf))
+    epsilons = high.view(np.float64)
+    certain = normal_divergence(epsilons, shift).upper <= delta
+    return np.where(done, 0.0, np.where(certain, epsilons, math.inf))
 
 
 def _area(u: FloatArray, h: FloatArray, height: FloatArray) -> tuple[FloatArray, FloatArray]:
