@@ -282,7 +282,7 @@ def discrete_gaussian(sigma: ArrayLike, n: int, random: Randomness) -> Integers:
 def rounded_laplace(scale: ArrayLike, n: int, random: Randomness) -> Integers:
     """Draw continuous Laplace noise rounded to the nearest whole number: P(|X| >= k) = exp(-(k - 1/2)/scale), k >= 1.
 
-    Rounding is post-processing, so a rounded report has at least the privacy of the continuous one, alone or shuffled.
+    Rounding is post-processing: it increases no divergence between two laws, of one draw or of several together.
 
     Parameters
     ----------
@@ -315,8 +315,7 @@ def rounded_gaussian(sigma: ArrayLike, n: int, random: Randomness) -> Integers:
     """Draw continuous normal noise rounded to the nearest whole number: P(X <= k) = Phi((k + 1/2)/sigma).
 
     An exponential E = -log U is accepted with probability exp(-(E - 1)^2/2), which makes it half-normal (von Neumann
-    1951), then multiplied by sigma, rounded and given a fair sign. Rounding is post-processing, so a rounded report has
-    at least the privacy of the continuous one, alone or shuffled.
+    1951), then multiplied by sigma, rounded and given a fair sign. Rounding is post-processing; see `rounded_laplace`.
 
     Parameters
     ----------

@@ -113,8 +113,8 @@ def stirling_error(n: FloatArray) -> FloatArray:
 
 # Functions of `scipy.special`, which is loaded at the first call of one of them.
 #
-# Loading it takes as long as a fifth of an answer of `shuffledp amplify`, and much of the library, a participant's
-# client among it, never calls one. Each is SciPy's function of the same name: arguments and results are its own.
+# Loading it takes as long as a fifth of an answer of `shuffledp amplify`, and much of the library never calls
+# one. Each is SciPy's function of the same name: arguments and results are its own.
 
 
 @cache

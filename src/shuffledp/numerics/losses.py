@@ -131,7 +131,7 @@ class Tilted:
 # No grid is laid over the losses: atoms stay where they are, and the work does not grow with T.
 
 SMALLEST = 1e-300
-"""A divergence below this is reported as the interval [0, SMALLEST]."""
+"""A divergence below this is enclosed by [0, SMALLEST]."""
 _FALL = 46.0
 _SMOOTHING = 0.01
 _WIDEST = 0.25

@@ -381,7 +381,7 @@ class TiltedSteps:
             reach = 2.0 * math.asin(math.sqrt(0.5 * _FALL / spread))
             most = min(most, math.ceil(reach * period / (2.0 * math.pi)) + 1)
         if most > _MOST_POINTS:
-            raise NotConverged("steps that are hardly ever 0 are not summed for so many; state fewer users")
+            raise NotConverged("steps that are hardly ever 0 are not summed for so many; sum fewer steps")
         return np.arange(most + 1.0) * (2.0 * math.pi / period)
 
     def _powers(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
