@@ -492,9 +492,9 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
             zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
         )
     ]
-    said = set[str]()
+    printed = set[str]()
     for answer in answers:  # how to read estimates stands with the first answer that it holds for
-        answer["estimate"]["read"] = once(answer["estimate"]["read"], said)
+        answer["estimate"]["read"] = once(answer["estimate"]["read"], printed)
     in_words = results_in_words(opened)
     return page_template("collection.html").render(
         heading=next(iter(draft.title.values())),

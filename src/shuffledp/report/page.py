@@ -133,8 +133,8 @@ def bars_picture(rows: Sequence[Entry], truths: Sequence[float] | None, *, diffe
         parts.append(_line(axis.at(row.low), mid, axis.at(row.high), mid, "interval"))
         if truths is not None:
             parts.append(f'<path class="truth" d="M{axis.at(truths[i]):.1f} {mid}l-4 -5 4 -5 4 5z"/>')
-        told = f"{100.0 * row.value:+z.1f}" if differences else f"{row.value:z.1%}"
-        parts.append(_text(WIDTH, mid + 4, told, "end"))
+        number = f"{100.0 * row.value:+z.1f}" if differences else f"{row.value:z.1%}"
+        parts.append(_text(WIDTH, mid + 4, number, "end"))
         y += step
     parts.append(_line(zero, 2, zero, y, "axis"))
     what = "Difference in share" if differences else "Estimated share"
@@ -399,12 +399,12 @@ def render(
     str
         An HTML document that loads nothing from elsewhere.
     """
-    releases, said = [answer.release for answer in answers if answer.release is not None], set[str]()
+    releases, printed = [answer.release for answer in answers if answer.release is not None], set[str]()
     page = page_template("page.html").render(
         heading=heading,
         remark=remark,
-        overview=[{**table, "remark": once(table["remark"], said)} for table in overview],
-        answers=_said_once([_answer(answer) for answer in answers], said),
+        overview=[{**table, "remark": once(table["remark"], printed)} for table in overview],
+        answers=_without_repeats([_answer(answer) for answer in answers], printed),
         simulation=any(not release.private for release in releases),
         drew_noise=bool(releases),
         several=len(answers) > 1,
@@ -423,29 +423,29 @@ def render(
     return printable(page, "\n")  # no name turns the direction of writing of what follows it
 
 
-def once(sentence: str, said: set[str]) -> str:
-    """Return a sentence that was not said before, else "", and note that it is said.
+def once(sentence: str, printed: set[str]) -> str:
+    """Return a sentence that is not printed yet, else "", and add it to ``printed``.
 
     Parameters
     ----------
     sentence : str
         The sentence.
-    said : set of str
-        What was said before; the sentence is added.
+    printed : set of str
+        The sentences that are printed already.
     """
-    new = "" if sentence in said else sentence
-    said.add(sentence)
+    new = "" if sentence in printed else sentence
+    printed.add(sentence)
     return new
 
 
-def _said_once(answers: list[dict[str, Any]], said: set[str]) -> list[dict[str, Any]]:
+def _without_repeats(answers: list[dict[str, Any]], printed: set[str]) -> list[dict[str, Any]]:
     """Return the variables of all answers, in which every sentence stands with the first answer that it holds for."""
     for answer in answers:
         parts = [answer] if answer["estimate"] is None else [answer, answer["estimate"]]
         for part in parts[::-1]:  # in the order of the page
-            part["notes"] = [note for note in part["notes"] if once(note, said)]
-            part |= {name: once(part[name], said) for name in ("read", "promise") if name in part}
-        answer["gspa_told"] = answer["gspa"] is not None and bool(once(f"GSPA {answer['gspa']!r}", said))
+            part["notes"] = [note for note in part["notes"] if once(note, printed)]
+            part |= {name: once(part[name], printed) for name in ("read", "promise") if name in part}
+        answer["gspa_told"] = answer["gspa"] is not None and bool(once(f"GSPA {answer['gspa']!r}", printed))
     return answers
 
 
@@ -581,8 +581,8 @@ def _legend(view: View, answer: Answer) -> list[tuple[str, str]]:
     drawn = view.shape.picture
     if drawn is None:
         return []
-    known = {"confidence": f"{CONFIDENCE:.0%}", "each": drawn.each[view.simultaneous]}
-    legend = [(sign, words.format(**known)) for sign, words in drawn.legend]
+    fields = {"confidence": f"{CONFIDENCE:.0%}", "each": drawn.each[view.simultaneous]}
+    legend = [(sign, words.format(**fields)) for sign, words in drawn.legend]
     return [*legend, ("truth", drawn.truth)] if answer.truth is not None and drawn.truth else legend
 
 

@@ -424,10 +424,10 @@ class CoreChoice:
             The others' noise scales, and how many have each.
         """
         pair = RecordPair(core, victim).blanket
-        found = loss_law(pair, 0.0)
-        if not found.finite:
+        losses = loss_law(pair, 0.0)
+        if not losses.finite:
             return cls(core, math.inf, 1.0)
-        law = found.one
+        law = losses.one
         blankets = float(np.exp(core.log_gammas(scales)) @ counts) + 1.0
         second = float(law.probabilities[0] @ law.values[0] ** 2)
         # a value that moves the sum by more than its deviation is no Gaussian matter
@@ -464,11 +464,11 @@ def promising_cores(victim: Noise, scales: FloatArray, counts: FloatArray, delta
     wider = victim.scale * _WIDER
     spread = np.geomspace(low, high, _SPREAD) if low < high else np.zeros(0)
     tried = np.unique(np.concatenate((wider[wider <= high], spread)))
-    first = [found for scale in tried.tolist() if (found := choice(scale, _FIRST_SHARE)) is not None]
+    first = [candidate for scale in tried.tolist() if (candidate := choice(scale, _FIRST_SHARE)) is not None]
     best = sorted(first, key=lambda c: c.mu)[:_KEPT]
-    kept = {victim.scale, *(found.core.noise.scale for found in best)}
+    kept = {victim.scale, *(candidate.core.noise.scale for candidate in best)}
     others = [choice(scale, share) for scale in sorted(kept) for share in _SHARES if share != _FIRST_SHARE]
-    return first + [found for found in others if found is not None]
+    return first + [candidate for candidate in others if candidate is not None]
 
 
 def _comparable(core: Core, victim: Noise) -> bool:
@@ -666,8 +666,8 @@ class NoiseProfile(PrivacyProfile):
         """Return an epsilon (nats) at which delta is at most ``delta``, near the most promising core's smallest."""
         guess, core = self._promising(delta)[0]
         top = min(self.top, _HOPELESS)
-        found = safe_side(self._view(core).most, delta, top, guess, _ROUGHLY, above=False) if guess < top else top
-        return found if found < top else self.top
+        epsilon = safe_side(self._view(core).most, delta, top, guess, _ROUGHLY, above=False) if guess < top else top
+        return epsilon if epsilon < top else self.top
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Return the epsilon (nats) of the best core's Gaussian limit, a first guess."""
@@ -687,8 +687,8 @@ class NoiseProfile(PrivacyProfile):
                 continue
             view = self._view(core)
             if math.isinf(least) or view.most(least * (1.0 - 10.0 * _TOLERANCE)) <= delta:
-                found = view.upper_epsilon(delta, min(guess, least))
-                best, least = (core, found) if found < min(top, least) else (best, least)
+                epsilon = view.upper_epsilon(delta, min(guess, least))
+                best, least = (core, epsilon) if epsilon < min(top, least) else (best, least)
         return best, least
 
     def _promising(self, delta: float) -> list[tuple[float, Core]]:

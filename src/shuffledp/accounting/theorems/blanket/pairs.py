@@ -104,10 +104,10 @@ def loss_law(pair: PairBlanket, epsilon: float, *, above: bool = True) -> LossLa
         For rounded losses and continuous randomizers, whether to return a law above L or one below it.
     """
     if pair.spread is None:
-        known = np.isfinite(pair.losses)
-        finite = np.where(known, pair.losses, 0.0)
+        is_finite = np.isfinite(pair.losses)
+        finite = np.where(is_finite, pair.losses, 0.0)
         rounded = (round_up if above else round_down)(finite, pair.loss_ulps) if pair.loss_ulps else finite
-        values = _values(pair, np.where(known, rounded, pair.losses), epsilon)
+        values = _values(pair, np.where(is_finite, rounded, pair.losses), epsilon)
         mean = -math.expm1(epsilon) if epsilon < 709.0 else -math.inf
         if pair.loss_ulps and math.isfinite(mean):  # each value moves by e^eps r_1 times its loss's rounding, at most
             mean += math.exp(epsilon) * float((pair.masses * pair.ratios1) @ (rounded - finite)) * (1.0 + _MARGIN)
@@ -280,8 +280,8 @@ def chernoff_values(values: FloatArray, weights: FloatArray, reports: float) -> 
             # some thousand roundings of all magnitudes are far above those of some hundred atoms
             logs = reports * np.log1p(grown.sum(axis=1) + roundoff(8192, np.abs(grown).sum(axis=1) + tilt))
             part = _tilted_part(values, grown + weights, rest, reports, tilt) * (1 + 1e-6)
-            found = np.exp(np.minimum(logs, 700.0)) * part / reports
-        best = np.fmin(best, found)
+            bounds = np.exp(np.minimum(logs, 700.0)) * part / reports
+        best = np.fmin(best, bounds)
     return best
 
 
@@ -338,13 +338,13 @@ def with_rare_cells_apart(pair: PairBlanket, epsilon: float, evaluated: Callable
         return evaluated(pair)
     lower, upper = 0.0, math.inf
     for cut in _CUTS:
-        found = evaluated(without_rare(pair, epsilon, cut))
-        lower, upper = max(lower, found.lower), min(upper, found.upper)
+        interval = evaluated(without_rare(pair, epsilon, cut))
+        lower, upper = max(lower, interval.lower), min(upper, interval.upper)
         if upper >= _WORTH * cut:
             break
     if pair.spread is None or upper < _WORTH * _CUTS[-1]:
-        found = evaluated(pair)
-        lower, upper = max(lower, found.lower), min(upper, found.upper)
+        interval = evaluated(pair)
+        lower, upper = max(lower, interval.lower), min(upper, interval.upper)
     return Interval(min(lower, upper), upper)
 
 
@@ -375,7 +375,7 @@ def without_rare(pair: PairBlanket, epsilon: float, cut: float) -> PairBlanket:
     far &= spread.loss_low > epsilon
     if not far.any():
         return pair
-    told = CellSpread(
+    trimmed = CellSpread(
         np.where(far, 0.0, spread.ratio_low),
         np.where(far, 0.0, spread.ratio_high),
         np.where(far, 0.0, spread.loss_low),
@@ -384,7 +384,7 @@ def without_rare(pair: PairBlanket, epsilon: float, cut: float) -> PairBlanket:
         np.append(spread.left_out_loss, spread.loss_high[far]),
     )
     ratios0, ratios1, losses = (np.where(far, 0.0, part) for part in (pair.ratios0, pair.ratios1, pair.losses))
-    return replace(pair, ratios0=ratios0, ratios1=ratios1, losses=losses, spread=told)
+    return replace(pair, ratios0=ratios0, ratios1=ratios1, losses=losses, spread=trimmed)
 
 
 EXACT_UP_TO = 48
@@ -460,11 +460,11 @@ class OneBudgetProfile(PrivacyProfile):
     def _evaluated(self, epsilon: float) -> Interval:
         if epsilon > _LARGEST_OF_PAIR:
             return Interval(0.0, self.delta(_LARGEST_OF_PAIR).upper)
-        found = self._ends(epsilon, above=self.above)
+        interval = self._ends(epsilon, above=self.above)
         if not (self.pair.loss_ulps and self.enclosed):
-            return found
+            return interval
         below = self._ends(epsilon, above=False)
-        return Interval(min(below.lower, found.upper), found.upper)
+        return Interval(min(below.lower, interval.upper), interval.upper)
 
     def _ends(self, epsilon: float, *, above: bool) -> Interval:
         return with_rare_cells_apart(self.pair, epsilon, lambda pair: self._of(loss_law(pair, epsilon, above=above)))
@@ -476,14 +476,14 @@ class OneBudgetProfile(PrivacyProfile):
             gamma = np.array([self.pair.gamma])
             count = SuccessRange.of(gamma, np.array([self.n - 1.0]), ulps=_ULPS)
             blocks = BlockedCount.of(count, 40.0, 75.0)
-            found = blocks.expectation(composition_values(law.one, blocks.left.astype(np.int64) + 1))
+            interval = blocks.expectation(composition_values(law.one, blocks.left.astype(np.int64) + 1))
         else:
             sums = law.diluted(self.pair.gamma)
             if not sums.finite:
                 return Interval(0.0, law.alone)
             users = replace(sums.one, counts=np.array([float(self.n)]))
-            found = positive_part(users, self.smoothing) / self.n
-        return _capped(found, law)
+            interval = positive_part(users, self.smoothing) / self.n
+        return _capped(interval, law)
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Return the epsilon (nats) of the Gaussian limit, a first guess; None if it has none."""
@@ -616,8 +616,8 @@ class LargestProfile(PrivacyProfile):
         """Enclose the largest of the parts' deltas at epsilon."""
         worst = self.parts[0].delta(epsilon)
         for part in self._rivals(self.parts[0], epsilon, worst.lower):
-            found = part.delta(epsilon)
-            worst = Interval(max(worst.lower, found.lower), max(worst.upper, found.upper))
+            delta = part.delta(epsilon)
+            worst = Interval(max(worst.lower, delta.lower), max(worst.upper, delta.upper))
         return worst
 
     def _inverse(self, target: float) -> Interval:
@@ -628,8 +628,8 @@ class LargestProfile(PrivacyProfile):
             return worst
         for part in self._rivals(first, worst.upper, target):
             if part.delta(worst.upper).upper > target:
-                found = part.epsilon(target)
-                worst = Interval(max(worst.lower, found.lower), max(worst.upper, found.upper))
+                epsilon = part.epsilon(target)
+                worst = Interval(max(worst.lower, epsilon.lower), max(worst.upper, epsilon.upper))
         return worst
 
     def _expected_worst(self, target: float) -> PrivacyProfile:
@@ -682,10 +682,10 @@ def users_above(pairs: list[PairBlanket], epsilon: float, n: int) -> FloatArray:
     return inflated(positive_parts_above(total) / n, 4) + np.array([law.charge for law in laws])
 
 
-def _capped(found: Interval, law: LossLaw) -> Interval:
+def _capped(interval: Interval, law: LossLaw) -> Interval:
     """Add the charge; nobody is worse off than alone."""
-    upper = min(found.upper + law.charge, law.alone)
-    return Interval(min(found.lower, upper), upper)
+    upper = min(interval.upper + law.charge, law.alone)
+    return Interval(min(interval.lower, upper), upper)
 
 
 def limit_epsilon(pair: PairBlanket, blankets: float, delta: float) -> float | None:
