@@ -367,7 +367,7 @@ def _picture(difference: Difference, simultaneous: bool) -> Markup | None:
     ]
     if drawn.kind == "bins":
         return Markup(histogram_picture(entries, what="Differences"))
-    return Markup(bars_picture(entries, None, what="Difference in share")) if len(entries) <= MOST_BARS else None
+    return Markup(bars_picture(entries, None, differences=True)) if len(entries) <= MOST_BARS else None
 
 
 # The two sides of a difference, read from what releases printed with --json.

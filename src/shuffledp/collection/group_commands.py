@@ -31,9 +31,20 @@ from shuffledp.collection.batch import LONGEST_KEY, AnalyzerKey, Batch, read_bat
 from shuffledp.collection.codes import response
 from shuffledp.collection.groups import MANIFEST, Group, Groups, SurveyGroup
 from shuffledp.collection.kinds import prices
-from shuffledp.collection.promise import check_floor, what_is_promised
+from shuffledp.collection.promise import check_floor, in_language, quoted, what_is_promised
 from shuffledp.collection.release import write_release
-from shuffledp.collection.release_page import collection_checklist, could_be_read, in_each_group, release_document
+from shuffledp.collection.release_page import (
+    collection_checklist,
+    could_be_read,
+    count_in,
+    in_each_group,
+    number_in,
+    people_in_words,
+    release_document,
+    spoken_in,
+    who_in_words,
+    words_of,
+)
 from shuffledp.collection.sealing import new_identity, new_private
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft, PostedTask
@@ -441,7 +452,7 @@ def run_open_groups(
         names, every = [group.first for group, _, _ in opened], [each for _, _, each in opened]
         missing = [group for group in groups.groups if group.first not in names]
         if page is not None:
-            page.write(groups_page(names, every, missing, command=COMMAND_LINE.get()))
+            page.write(groups_page([group for group, _, _ in opened], every, missing, command=COMMAND_LINE.get()))
     if as_json:
         told = [
             {"group": group.first, "id": each.batch.task.id, "people": each.batch.manifest.n}
@@ -539,6 +550,70 @@ def _sha256(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
+def _in(groups: list[Group], every: list[Opened], missing: list[Group], language: str) -> dict[str, Any]:
+    """Return what the page says in one language of the survey."""
+    draft, words = every[0].batch.task.draft, words_of(language)
+    names = [in_language(group.name, language) for group in groups]
+    people, made = (sum(each.batch.manifest.n for each in every), [each.batch.manifest.codes for each in every])
+    absent = ", ".join(quoted(in_language(group.name, language), language) for group in missing)
+    return {
+        "language": language,
+        "name": words["name"],
+        "title": in_language(draft.title, language).removesuffix(f": {names[0]}"),
+        "result": words["resultTitle"],
+        "asks": words["asks"].format(organizer=quoted(draft.organizer, language)),
+        "people": people_in_words(people, sum(n or 0 for n in made) if all(made) else None, words, language),
+        "one_each": words["oneEach"],
+        "missing": words["missing"].format(names=absent) if absent else "",
+        "questions": [_question_in(names, every, place, language) for place in range(len(draft.questions))],
+        "sure": words["groupsSure"].format(confidence=round(100 * CONFIDENCE)),
+        "kept": words["resultKept" if all(each.promise_kept for each in every) else "resultNotKept"],
+        "who": who_in_words(draft, words, language),
+        "rest": words["rest"],
+    }
+
+
+def _question_in(names: list[str], every: list[Opened], place: int, language: str) -> dict[str, Any]:
+    """Return text, table and differences of one question in one language."""
+    question, words = every[0].batch.task.draft.questions[place], words_of(language)
+    found = compare(every, place)
+    labels = [in_language(choice, language) for choice in question.choices]
+    labels += [words["mean"]] * (len(found) - len(labels))  # of a number or a scale
+    rows: list[list[str]] = []
+    apart: list[str] = []
+    for label, compared in zip(labels, found, strict=True):
+        first = label
+        for name, each, cell in zip(names, every, compared.groups, strict=True):
+            value, low, high = _numbers_in(cell, compared.shares, language)
+            people = count_in(each.batch.manifest.n, language)
+            unit = "\N{NO-BREAK SPACE}%" if compared.shares else ""
+            rows.append([first, name, people, value + unit, f"{low} – {high}{unit}"])
+            first = ""
+        key = "resultLess" if compared.shares else "groupsLess"
+        for one, two, cell in compared.differences:
+            if cell.excludes_zero:
+                value, low, high = _numbers_in(cell, compared.shares, language)
+                pair = {"one": quoted(names[one], language), "two": quoted(names[two], language)}
+                apart.append(words[key].format(answer=label, value=value, low=low, high=high, **pair))
+    return {
+        "text": in_language(question.text, language),
+        "table": {
+            "headings": [words[key] for key in ("answer", "group", "resultPeople", "estimate", "range")],
+            "rows": rows,
+            "remark": "",
+        },
+        "differ": words["groupsDiffer"].format(pairs="; ".join(apart) or words["resultNone"]),
+    }
+
+
+def _numbers_in(cell: Cell, shares: bool, language: str) -> list[str]:
+    """Return value, low and high end as a language writes them: of shares in points, of numbers in their own unit."""
+    numbers = (cell.value, cell.low, cell.high)
+    if shares:
+        return [number_in(f"{100.0 * each:z.1f}", language) for each in numbers]
+    return [number_in(with_error(each, (cell.high - cell.low) / 4.0 or 1.0), language) for each in numbers]
+
+
 def _missing(missing: list[Group]) -> str:
     names = ", ".join(f"{group.first} ({wording.count(group.people)} invited)" for group in missing)
     return f"No batch was handed over of: {names}." if missing else ""
@@ -582,13 +657,13 @@ def _promises(draft: Draft) -> list[str]:
     return [*every, *could_be_read(draft)]
 
 
-def groups_page(names: list[str], every: list[Opened], missing: list[Group], *, command: str) -> str:
-    """Return the page that compares the groups.
+def groups_page(groups: list[Group], every: list[Opened], missing: list[Group], *, command: str) -> str:
+    """Return the page that compares the groups, in the languages of the survey.
 
     Parameters
     ----------
-    names : list of str
-        Names of the groups.
+    groups : list of Group
+        The groups.
     every : list of Opened
         One opened batch for each group.
     missing : list of Group
@@ -596,7 +671,8 @@ def groups_page(names: list[str], every: list[Opened], missing: list[Group], *, 
     command : str
         The command that made the page.
     """
-    draft = every[0].batch.task.draft
+    draft, names = every[0].batch.task.draft, [group.first for group in groups]
+    in_words = [_in(groups, every, missing, language) for language in spoken_in(draft)]
     questions: list[dict[str, Any]] = [
         {
             "text": next(iter(question.text.values())),
@@ -607,6 +683,8 @@ def groups_page(names: list[str], every: list[Opened], missing: list[Group], *, 
     ]
     return page_template("groups.html").render(
         heading=_survey_title(names[0], draft),
+        language=in_words[0]["language"] if in_words else "en",
+        in_words=in_words,
         organizer=draft.organizer,
         people=sum(each.batch.manifest.n for each in every),
         response=_response(every),

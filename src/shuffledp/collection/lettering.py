@@ -26,20 +26,21 @@ LONGEST_TEMPLATE = 1 << 20
 NAMES = ("title", "organizer", "contact", "closes", "privacy_notice", "questions", "page", "link", "code", "qr")
 """Names that a template may contain between two braces on each side."""
 _ASKED = {
-    "en": ("What is asked:", "one of", "any of", "from {low} to {high}", "and {count} more"),
-    "de": ("Gefragt wird:", "eines von", "beliebige von", "von {low} bis {high}", "und {count} weitere"),
-    "fr": ("Ce qui est demandé :", "l’une de", "n’importe lesquelles de", "de {low} à {high}", "et {count} autres"),
+    "en": ("What is asked:", "one of:", "any of:", "from {low} to {high}", "and {count} more"),
+    "de": ("Gefragt wird:", "eines von:", "beliebig viele von:", "von {low} bis {high}", "und {count} weitere"),
+    "fr": ("Ce qui est demandé :", "l’une de :", "n’importe lesquelles de :", "de {low} à {high}", "et {count} autres"),
 }
 _LISTED = 12
 """Largest number of answers to a question that a letter lists."""
 _PLACE = re.compile(r"\{\{\s*([\w-]*)\s*\}\}")
 _STYLE = """
-body{font:12pt/1.5 serif;margin:0}
+body{font:12pt/1.5 serif;margin:0;overflow-wrap:anywhere}
 section{page-break-after:always;padding:2cm;max-width:17cm}
 h1{font-size:18pt}
 ol{font-size:10pt;margin:0;padding-left:1.2em}
 svg{width:5cm;height:5cm;display:block;margin:.5cm 0}
-code{font-size:10pt;overflow-wrap:anywhere}
+code{font-size:10pt}
+@media screen and (max-width:600px){section{padding:1rem}}
 """
 
 Kind = Literal["invitation", "reminder"]
@@ -175,5 +176,5 @@ def _in_words(question: Question, language: str) -> str:
         names = [in_language(each, language) for each in texts[:_LISTED]]
         if len(texts) > _LISTED:
             names.append(rest.format(count=len(texts) - _LISTED))
-        said.append(f"{some if question.kind == 'several' else one}: {', '.join(names)}")
+        said.append(f"{some if question.kind == 'several' else one} {', '.join(names)}")
     return f"{text} ({'; '.join(said)})"

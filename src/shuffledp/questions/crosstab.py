@@ -337,7 +337,7 @@ class Crosstab(Question):
         picture=Picture(
             "bars",
             (("bar", "estimate"), ("interval", "{confidence} confidence interval")),
-            truth="true share, known here because the data are public",
+            truth="true share, known here unlike in a real release",
         ),
         noun="cells and margins",
         folded=True,

@@ -124,7 +124,7 @@ class Frequency(Question):
         picture=Picture(
             "bars",
             (("bar", "estimate"), ("interval", "{confidence} confidence interval")),
-            truth="true share, known here because the data are public",
+            truth="true share, known here unlike in a real release",
         ),
         excerpt="largest",
         noun="estimates",
