@@ -109,10 +109,12 @@ def letters_html(
         If there is no letter in the language, or the template is not allowed.
     """
     draft = task.draft
-    known = next((name for name in draft.languages if name in LANGUAGES), "en") if language is None else language
-    letter = template_of(kind, known) if template is None else template
+    letter_language = (
+        next((name for name in draft.languages if name in LANGUAGES), "en") if language is None else language
+    )
+    letter = template_of(kind, letter_language) if template is None else template
     check_template(letter)
-    title = in_language(draft.title, known)
+    title = in_language(draft.title, letter_language)
     same = {
         "title": title,
         "organizer": draft.organizer,
@@ -121,16 +123,16 @@ def letters_html(
         "privacy_notice": draft.privacy_notice,
     }
     plain = {name: html.escape(text) for name, text in same.items()}
-    questions = "".join(f"<li>{html.escape(_in_words(question, known))}</li>" for question in draft.questions)
-    plain["questions"] = f"<p>{html.escape(_ASKED[known][0])}</p><ol>{questions}</ol>"
+    questions = "".join(f"<li>{html.escape(_in_words(question, letter_language))}</li>" for question in draft.questions)
+    plain["questions"] = f"<p>{html.escape(_ASKED[letter_language][0])}</p><ol>{questions}</ol>"
     pages: list[str] = []
     for link, picture in zip(links, qr_svgs(links), strict=True):
         page, code = urldefrag(link)
         own = plain | {name: html.escape(text) for name, text in (("link", link), ("page", page), ("code", code))}
         own["qr"] = picture
-        pages.append(f"<section>{_PLACE.sub(lambda found, own=own: own[found[1]], letter)}</section>")
+        pages.append(f"<section>{_PLACE.sub(lambda match, own=own: own[match[1]], letter)}</section>")
     return (
-        f'<!doctype html><html lang="{known}"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f'<!doctype html><html lang="{letter_language}"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f"<style>{_STYLE}</style></head><body>{''.join(pages)}</body></html>\n"
     )
 
@@ -153,14 +155,14 @@ def links_of_csv(text: str, task: PostedTask) -> list[str]:
     names, rows = csv_table(text, "the links")
     if "link" not in names:
         raise InvalidInput("the file of links has no column named link; take the one that task codes --links wrote")
-    found = [row["link"] for row in rows]
-    for link in found:
+    links = [row["link"] for row in rows]
+    for link in links:
         page, code = urldefrag(link)
         if not code or ("/t/" in page and not page.endswith(f"/t/{task.id}")):
             raise InvalidInput(f"this link is none with a code of this task: {shown(page[:100])}")
-    if not found:
+    if not links:
         raise InvalidInput("the file of links holds none")
-    return found
+    return links
 
 
 def _in_words(question: Question, language: str) -> str:
@@ -171,10 +173,10 @@ def _in_words(question: Question, language: str) -> str:
         ends = (f"{end:g}".replace(".", "." if language == "en" else ",") for end in (question.low, question.high))
         return f"{text} ({between.format(**dict(zip(('low', 'high'), ends, strict=True)))})"
     lists = (question.rows, question.columns) if question.kind == "table" else (question.choices,)
-    said: list[str] = []
+    answers: list[str] = []
     for texts in lists:
         names = [in_language(each, language) for each in texts[:_LISTED]]
         if len(texts) > _LISTED:
             names.append(rest.format(count=len(texts) - _LISTED))
-        said.append(f"{some if question.kind == 'several' else one} {', '.join(names)}")
-    return f"{text} ({'; '.join(said)})"
+        answers.append(f"{some if question.kind == 'several' else one} {', '.join(names)}")
+    return f"{text} ({'; '.join(answers)})"
