@@ -14,7 +14,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.accounting import drawn_profile
-from shuffledp.questions.question import Entry
+from shuffledp.questions.question import AnswerLine
 from shuffledp.report.answer import Answer
 from shuffledp.report.page import bars_picture, render
 from shuffledp.report.wording import up
@@ -184,8 +184,8 @@ def test_the_page_can_be_pictured(page, tmp_path):
     assert "CONSOLE" not in done.stderr
 
 
-def rows_of(*names: str) -> list[Entry]:
-    return [Entry(name, 0.2, 0.1, 0.1, 0.3, label=(name,)) for name in names]
+def rows_of(*names: str) -> list[AnswerLine]:
+    return [AnswerLine(name, 0.2, 0.1, 0.1, 0.3, label=(name,)) for name in names]
 
 
 def test_no_name_beside_a_bar_is_cut():
@@ -201,6 +201,6 @@ def test_no_name_beside_a_bar_is_cut():
 def test_a_difference_of_shares_is_drawn_in_points():
     """A difference of 0.2 points was written "0.2%", as if it were a share."""
     picture = bars_picture(
-        [Entry("soup", -0.002, 0.1, -0.1, 0.1), Entry("fish", 0.0, 0.1, -0.1, 0.1)], None, differences=True
+        [AnswerLine("soup", -0.002, 0.1, -0.1, 0.1), AnswerLine("fish", 0.0, 0.1, -0.1, 0.1)], None, differences=True
     )
     assert re.findall(r">([-+.\d]+%?)</text>", picture) == ["-0.2", "+0.0"]

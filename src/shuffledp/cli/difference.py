@@ -21,7 +21,7 @@ from shuffledp.cli.ledger import LONGEST_RESULT, UNREADABLE, check_format, read_
 from shuffledp.errors import InvalidInput, check_delta, path_shown, printable, shown
 from shuffledp.questions.estimate import CountEstimate, Estimate
 from shuffledp.questions.mean import LongTailedEstimate
-from shuffledp.questions.question import CONFIDENCE, SHUFFLED, Entry, Shape, Task, question_type
+from shuffledp.questions.question import CONFIDENCE, SHUFFLED, AnswerLine, Shape, Task, question_type
 from shuffledp.questions.tally import tally_for
 from shuffledp.releases.difference import Difference, Side, check_question, subtract
 from shuffledp.report import wording
@@ -362,7 +362,7 @@ def _picture(difference: Difference, simultaneous: bool) -> Markup | None:
         _, _, value, _, low, high = numbers[0]
         return Markup(mean_picture(value, low, high, difference.analysis.support, 0.0 if low <= 0.0 <= high else None))
     entries = [
-        Entry(shown_label(label), *line[2:], label=tuple(label.values()))
+        AnswerLine(shown_label(label), *line[2:], label=tuple(label.values()))
         for label, line in zip(labels_of(difference), numbers, strict=True)
     ]
     if drawn.kind == "bins":

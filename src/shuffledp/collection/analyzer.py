@@ -29,7 +29,7 @@ from shuffledp.collection.opening import open_column
 from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of, law_of, promised_profiles
 from shuffledp.collection.weights import WeightedTable, fit_margins, weigh
 from shuffledp.errors import InvalidInput, Told
-from shuffledp.ledger import EVERYBODY, TAKEN_AS_PEOPLE, Draft, Ledger, LevelSpending, Spending
+from shuffledp.ledger import EVERYBODY, TAKEN_AS_PEOPLE, Ledger, LevelSpending, NewEntry, Spending
 from shuffledp.numerics.floats import Interval
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.mean import Mean
@@ -42,7 +42,7 @@ from shuffledp.setting import Evidence, Guarantee, LevelGuarantee, Setting
 # A batch in a ledger: what opening it costs the people in it, entered before a row is opened.
 
 
-def batch_draft(batch: Batch) -> Draft:
+def batch_draft(batch: Batch) -> NewEntry:
     """Return the ledger's draft of an entry for a batch: all its questions together, with the guarantee of the floor.
 
     Parameters
@@ -77,7 +77,7 @@ def batch_draft(batch: Batch) -> Draft:
     title = next(iter(draft.title.values()))
     digest = task.digest.hex()
     reports = ((digest, hashlib.sha256(manifest.data).hexdigest()),)
-    return Draft(f"collection {title}", digest, words, spent, reports)
+    return NewEntry(f"collection {title}", digest, words, spent, reports)
 
 
 def enter_batches(
@@ -119,7 +119,7 @@ def enter_batches(
         drafts = [draft for draft in map(batch_draft, batches) if not draft.is_in(entries, entering.use)]
         if not drafts:
             return 0
-        draft = Draft.apart(drafts, f"collection {survey}, by group") if len(drafts) > 1 else drafts[0]
+        draft = NewEntry.apart(drafts, f"collection {survey}, by group") if len(drafts) > 1 else drafts[0]
         refused = entering.ledger.refusal([draft], entering.use)
         if refused is not None:
             raise InvalidInput(

@@ -11,7 +11,7 @@ from shuffledp.collection.dictionary import FoundWords, words_to_json
 from shuffledp.collection.kinds import ERROR_RATE, More
 from shuffledp.collection.weights import WeightedTable
 from shuffledp.questions.estimate import Estimate
-from shuffledp.questions.question import CONFIDENCE, Entry
+from shuffledp.questions.question import CONFIDENCE, AnswerLine
 from shuffledp.report.answer import interval_words
 from shuffledp.report.wording import count, counted, numbers_with_error, points, share
 
@@ -251,7 +251,7 @@ def _shares(texts: tuple[Text, ...], estimate: Estimate) -> list[dict[str, Any]]
 
 def _margin(texts: tuple[Text, ...], estimate: Estimate) -> list[str]:
     rows = [
-        Entry(each["category"], each["frequency"], each["standard_error"], *each["confidence_interval"])
+        AnswerLine(each["category"], each["frequency"], each["standard_error"], *each["confidence_interval"])
         for each in _shares(texts, estimate)
     ]
     return [f"{row.name} {share(row.value)} ({interval_words(row)})" for row in rows]

@@ -23,7 +23,7 @@ from shuffledp.learning.inputs import whole_number
 from shuffledp.learning.keeping import Priced, admit, spending_by_level
 from shuffledp.learning.messages import Clipping, Mechanism, mechanism_of, shrink
 from shuffledp.learning.rounds import SendPlan, plan_messages, plan_sketches, randomized_bits, signs
-from shuffledp.ledger import Draft, Spending
+from shuffledp.ledger import NewEntry, Spending
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.releases.run import Entering
@@ -410,9 +410,9 @@ def enter_federated(
         counts[tier] += count
     task = f"{terms.fingerprint}/{secrets.token_hex(8)}"
 
-    def draft(some: int) -> Draft:
+    def draft(some: int) -> NewEntry:
         words = f"unit client, {some} rounds, seen {terms.seen}, {terms.mechanism}, {min_messages} messages or more"
         cost = spending_of_rounds(accountant, counts, min_messages, some, delta)
-        return Draft(f"federated training, {some} rounds", task, words, cost)
+        return NewEntry(f"federated training, {some} rounds", task, words, cost)
 
     admit(entering, draft, rounds)

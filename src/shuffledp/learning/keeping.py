@@ -30,7 +30,7 @@ from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt, path_s
 from shuffledp.learning.accounting import Tier, TrainingAccountant
 from shuffledp.learning.rounds import Clientele, Server
 from shuffledp.learning.settings import Settings
-from shuffledp.ledger import MOST_LEVELS, Draft, Ledger, LevelSpending, Spending, Turn
+from shuffledp.ledger import MOST_LEVELS, Ledger, LevelSpending, NewEntry, Spending, Turn
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.releases.run import Entering
 from shuffledp.whole_files import can_lock, hold, sync_folder
@@ -43,7 +43,7 @@ Rounds = dict[tuple[int, ...], int]
 
 
 @dataclass(frozen=True)
-class Plan:
+class RemainingRounds:
     """Remaining rounds of a training run, fixed before the first of them.
 
     Parameters
@@ -145,7 +145,7 @@ def enter_run(
     entering: Entering,
     model: Mapping[str, Any],
     delta: float,
-    plan: Plan,
+    plan: RemainingRounds,
     turn: Turn | None = None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
@@ -181,7 +181,7 @@ def enter_run(
     entered_tasks = (entry.task for entry in entering.ledger.entries() if entry.task.endswith(f"/{run}"))
     task = next(entered_tasks, f"{fingerprint}/{run}")  # another machine's last digits would give another fingerprint
 
-    def draft(rounds: int) -> Draft | None:
+    def draft(rounds: int) -> NewEntry | None:
         new = Counter(plan.whole(rounds)) - before
         if not new:
             return None
@@ -193,8 +193,8 @@ def enter_run(
             json.dumps(list(new.items())),
         )
         if turn is None:
-            return Draft(title, task, words, cost)
-        return Draft(title, task, words, cost, training=run, rounds=these)
+            return NewEntry(title, task, words, cost)
+        return NewEntry(title, task, words, cost, training=run, rounds=these)
 
     # what was sent before counts among the rounds that are asked for
     admit(entering, draft, len(plan.ahead), done=sum(plan.accountant.spent.values()), turn=turn, ready=ready)
@@ -202,7 +202,7 @@ def enter_run(
 
 def admit(
     entering: Entering,
-    draft: Callable[[int], Draft | None],
+    draft: Callable[[int], NewEntry | None],
     rounds: int,
     done: int = 0,
     turn: Turn | None = None,
@@ -241,7 +241,7 @@ def admit(
         entering.ledger.take(turn)
 
 
-def _fits(entering: Entering, draft: Draft | None) -> bool:
+def _fits(entering: Entering, draft: NewEntry | None) -> bool:
     return draft is None or entering.ledger.refusal([draft], entering.use) is None
 
 

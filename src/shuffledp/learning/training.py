@@ -22,7 +22,7 @@ from shuffledp.learning.inputs import (
     checked_features,
     checked_labels,
 )
-from shuffledp.learning.keeping import WITHOUT_LEDGER, Checkpoint, Kept, Plan, agreed, enter_run, save
+from shuffledp.learning.keeping import WITHOUT_LEDGER, Checkpoint, Kept, RemainingRounds, agreed, enter_run, save
 from shuffledp.learning.messages import mechanism_of
 from shuffledp.learning.network import Network
 from shuffledp.learning.rounds import (
@@ -289,7 +289,7 @@ class Run:
             masks = {turn: np.isin(np.arange(self.sender.clients.count), present) for turn, present in there.items()}
             self.presence = masks.__getitem__
         ahead = [self.sender.plan.messages(who) if who.size >= s.min_messages else None for who in there.values()]
-        plan = Plan(self.accountant, ahead, self._affordable)
+        plan = RemainingRounds(self.accountant, ahead, self._affordable)
         turn = None if self.kept is None else self.kept.turn
         enter_run(entering, self._agreed(), float(s.delta), plan, turn, self._keep)
 

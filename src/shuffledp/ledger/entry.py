@@ -215,7 +215,7 @@ class Entry:
     title, question, population, plan
         Title, question and population; `plan` is the name of the plan fixed in advance, or None.
     task : str
-        Fingerprint of all that was public beforehand; never of records. Of stored reports `Draft.known_as`.
+        Fingerprint of all that was public beforehand; never of records. Of stored reports `NewEntry.known_as`.
     setting : str
         The setting in words.
     spending : Spending
@@ -252,7 +252,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Draft:
+class NewEntry:
     """A release that is about to be entered.
 
     Parameters
@@ -281,14 +281,14 @@ class Draft:
     rounds: str = ""
 
     @staticmethod
-    def apart(drafts: Sequence[Draft], question: str) -> Draft:
+    def apart(drafts: Sequence[NewEntry], question: str) -> NewEntry:
         """Return the draft of one entry for several disjoint groups, with the largest cost to a member of any of them.
 
         Nobody is in two groups, so nobody spends more than that.
 
         Parameters
         ----------
-        drafts : sequence of Draft
+        drafts : sequence of NewEntry
             One for each group, at least one.
         question : str
             The question.
@@ -296,7 +296,7 @@ class Draft:
         task = hashlib.sha256("".join(draft.task for draft in drafts).encode()).hexdigest()
         words = f"{len(drafts)} public groups; the first: {drafts[0].setting}"
         batches = tuple(batch for draft in drafts for batch in draft.batches)
-        return Draft(question, task, words, Spending.apart([draft.spending for draft in drafts]), batches)
+        return NewEntry(question, task, words, Spending.apart([draft.spending for draft in drafts]), batches)
 
     @property
     def known_as(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from shuffledp.accounting import StoredProfile, allowed_mu, compose
 from shuffledp.errors import InvalidInput, check_delta, named, path_shown, shown
-from shuffledp.ledger.entry import COLUMNS, Draft, Entry, Use, check_name
+from shuffledp.ledger.entry import COLUMNS, Entry, NewEntry, Use, check_name
 from shuffledp.ledger.store import VERSION, Turn, connect, damage_explained, unchained, version, writing
 from shuffledp.numerics.floats import deflated, few_digits_up, inflated
 
@@ -336,24 +336,24 @@ class Ledger:
         """Pairs of populations that are stated to have no common member."""
         return [(first, second) for first, second in self._read("SELECT first, second FROM apart")]
 
-    def refusal(self, drafts: Sequence[Draft], use: Use) -> str | None:
+    def refusal(self, drafts: Sequence[NewEntry], use: Use) -> str | None:
         """Return why the limit has no room for these releases together; None if it has room, or there is no limit.
 
         Parameters
         ----------
-        drafts : sequence of Draft
+        drafts : sequence of NewEntry
             Releases of one run.
         use : Use
             The names under which they are to be entered.
         """
         return None if self.limit is None else self._admitted(drafts, use)[1]
 
-    def enter(self, drafts: Sequence[Draft], use: Use, turn: Turn | None = None) -> int:
+    def enter(self, drafts: Sequence[NewEntry], use: Use, turn: Turn | None = None) -> int:
         """Enter releases, all or none, in one transaction that is on the disk on return.
 
         Parameters
         ----------
-        drafts : sequence of Draft
+        drafts : sequence of NewEntry
             Releases of one run.
         use : Use
             The names under which they are entered.
@@ -464,7 +464,7 @@ class Ledger:
             outside=max(outside for _, outside in meters),
         )
 
-    def _admitted(self, drafts: Sequence[Draft], use: Use) -> tuple[list[tuple[float, float]], str | None]:
+    def _admitted(self, drafts: Sequence[NewEntry], use: Use) -> tuple[list[tuple[float, float]], str | None]:
         """Return (mu, outside) of each release, and why the limit has no room for them, or None."""
         limit = self.limit
         spent = self._read("SELECT population, mu, outside FROM entry")

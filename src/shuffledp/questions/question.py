@@ -168,7 +168,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Entry:
+class AnswerLine:
     """One number of an answer, with its label and interval.
 
     Parameters
@@ -292,7 +292,7 @@ class View:
         """Counts or sums: the numbers times the number of records; None where the question has neither."""
         return self.numbers.times(self.records) if self.shape.amount else None
 
-    def entries(self, places: Iterable[int] | None = None) -> list[Entry]:
+    def entries(self, places: Iterable[int] | None = None) -> list[AnswerLine]:
         """Return all entries, or those at some indices.
 
         Parameters
@@ -306,12 +306,12 @@ class View:
             (numbers.value, error, numbers.low, numbers.high)
         ).tolist()
         projected = None if self.projected is None else self.projected.tolist()
-        entries: list[Entry] = []
+        entries: list[AnswerLine] = []
         for place in range(self.size) if places is None else places:
             label = tuple(self.labels[place])
             own = None if projected is None else projected[place]
             value, deviation, low, high = columns[place]
-            entries.append(Entry(self.name(*label), value, deviation, low, high, own, label))
+            entries.append(AnswerLine(self.name(*label), value, deviation, low, high, own, label))
         return entries
 
     def places(self, most: int) -> list[int]:

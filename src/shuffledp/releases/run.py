@@ -17,7 +17,7 @@ from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, ShuffleDPError, choice, shown
 from shuffledp.in_words import conditions
-from shuffledp.ledger import EVERYBODY, MOST_LEVELS, TAKEN_AS_PEOPLE, Draft, Ledger, Spending, Use
+from shuffledp.ledger import EVERYBODY, MOST_LEVELS, TAKEN_AS_PEOPLE, Ledger, NewEntry, Spending, Use
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress, steps
@@ -42,7 +42,7 @@ _STEPS = 5
 _LEAST = 0.01
 
 
-def drafted(prepared: Prepared, guarantee: Guarantee | None = None) -> Draft:
+def drafted(prepared: Prepared, guarantee: Guarantee | None = None) -> NewEntry:
     """Return the ledger's draft of an entry for a question.
 
     Parameters
@@ -60,10 +60,10 @@ def drafted(prepared: Prepared, guarantee: Guarantee | None = None) -> Draft:
     words = f"{setting.randomizer_name}, n = {setting.budgets.n}{taken}, {levels}"
     condition = f" where {conditions(prepared.where)}" if prepared.where else ""
     title = f"{part.question.name} of {names}{condition}"
-    return Draft(title, part.task.fingerprint().hex(), words, Spending.of(certified))
+    return NewEntry(title, part.task.fingerprint().hex(), words, Spending.of(certified))
 
 
-def draft_of(groups: Sequence[Prepared], guarantees: Sequence[Guarantee] | None = None) -> Draft:
+def draft_of(groups: Sequence[Prepared], guarantees: Sequence[Guarantee] | None = None) -> NewEntry:
     """Return the ledger's draft of an entry for one question to one or several disjoint groups.
 
     Nobody spends more than the group in which the question costs most, so that cost is entered, once.
@@ -79,7 +79,7 @@ def draft_of(groups: Sequence[Prepared], guarantees: Sequence[Guarantee] | None 
     drafts = [drafted(each, guarantee) for each, guarantee in zip(groups, replacements, strict=True)]
     if len(drafts) == 1:
         return drafts[0]
-    return Draft.apart(drafts, f"{drafts[0].question}, by group")
+    return NewEntry.apart(drafts, f"{drafts[0].question}, by group")
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Entering:
             return None
         return Entering(ledger if isinstance(ledger, Ledger) else Ledger(ledger), use)
 
-    def admit(self, prepared: Sequence[Sequence[Prepared]]) -> list[Draft]:
+    def admit(self, prepared: Sequence[Sequence[Prepared]]) -> list[NewEntry]:
         """Return the drafts of entries for a run, one for each question, before any record is read.
 
         Parameters
@@ -138,7 +138,7 @@ class Entering:
         advice = f"what would fit: {'; or '.join(ways)}" if ways else "not even a hundredth of the budgets would fit"
         raise InvalidInput(f"{refusal}; {advice}")
 
-    def enter(self, drafts: Sequence[Draft]) -> None:
+    def enter(self, drafts: Sequence[NewEntry]) -> None:
         """Enter the drafts that `admit` returned; see `Ledger.enter`."""
         self.ledger.enter(drafts, self.use)
 

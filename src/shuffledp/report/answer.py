@@ -22,7 +22,7 @@ from shuffledp.in_words import (
     up,
     with_error,
 )
-from shuffledp.questions.question import CONFIDENCE, Entry, Shape, View, in_bins
+from shuffledp.questions.question import CONFIDENCE, AnswerLine, Shape, View, in_bins
 from shuffledp.report.wording import guarantee_notes, weighted_by
 from shuffledp.setting import Guarantee
 
@@ -101,7 +101,7 @@ def title_of(release: Release, value: str) -> str:
 # Cells: numbers by the scale of the view.
 
 
-def cells(view: View, entry: Entry, *, hedged: bool = True) -> list[str]:
+def cells(view: View, entry: AnswerLine, *, hedged: bool = True) -> list[str]:
     """Return the cells of an entry: value, error where there is one, interval, projected share if asked for.
 
     Parameters
@@ -128,7 +128,7 @@ def cells(view: View, entry: Entry, *, hedged: bool = True) -> list[str]:
     return [with_error(entry.value, entry.error), near(entry.error, 2), ends]
 
 
-def interval_words(entry: Entry) -> str:
+def interval_words(entry: AnswerLine) -> str:
     """Return the interval of a share in words, which mention it if noise has moved the estimate below 0 or above 1.
 
     Examples
@@ -353,7 +353,7 @@ def by_inequality(estimate: Any, *, simultaneous: bool) -> list[str]:
     ]
 
 
-def tells_nothing(entry: Entry, support: tuple[float, float]) -> bool:
+def tells_nothing(entry: AnswerLine, support: tuple[float, float]) -> bool:
     """Return whether an interval covers the range, or reaches further to a side than half of it.
 
     Parameters

@@ -21,7 +21,7 @@ from markupsafe import Markup
 from shuffledp.accounting import ProfileCurve
 from shuffledp.errors import printable
 from shuffledp.in_words import conditions
-from shuffledp.questions.question import CONFIDENCE, Curve, Entry, View
+from shuffledp.questions.question import CONFIDENCE, AnswerLine, Curve, View
 from shuffledp.report import wording
 from shuffledp.report.answer import (
     INTERVAL,
@@ -99,7 +99,7 @@ def mean_picture(estimate: float, low: float, high: float, bounds: tuple[float, 
     return _svg(parts, 84, label)
 
 
-def bars_picture(rows: Sequence[Entry], truths: Sequence[float] | None, *, differences: bool = False) -> str:
+def bars_picture(rows: Sequence[AnswerLine], truths: Sequence[float] | None, *, differences: bool = False) -> str:
     """Return a picture of shares, or of differences of shares, as bars with their intervals, as inline SVG.
 
     Names stand beside the bars, or above them where one of them is too long for that: none is cut.
@@ -141,7 +141,7 @@ def bars_picture(rows: Sequence[Entry], truths: Sequence[float] | None, *, diffe
     return _svg(parts, y + 4, f"{what} of each category with its confidence interval")
 
 
-def histogram_picture(rows: Sequence[Entry], what: str = "Histogram") -> str:
+def histogram_picture(rows: Sequence[AnswerLine], what: str = "Histogram") -> str:
     """Return a picture of a histogram with the confidence interval of each bin; very many bins share bars.
 
     Parameters
@@ -173,7 +173,7 @@ def histogram_picture(rows: Sequence[Entry], what: str = "Histogram") -> str:
     return _svg(parts, BASE + 28, f"{what} of {len(rows)} bins with confidence intervals")
 
 
-def distribution_picture(curve: Curve, quantiles: Sequence[Entry]) -> str:
+def distribution_picture(curve: Curve, quantiles: Sequence[AnswerLine]) -> str:
     """Return a picture of a distribution function with its confidence band and the quantiles read from it.
 
     Parameters
