@@ -438,6 +438,8 @@ _CAP = _DEEP = LOG_DEEP
 _PASSES = 40
 _NOISE_SHARE = 4.0
 _CUTS = 30
+_HALVINGS = 8
+"""Number of candidates for first knots that are evaluated together."""
 
 
 class ProfileTable:
@@ -517,7 +519,9 @@ class ProfileTable:
         if math.isinf(top):
             top = self._finite_top()
         knots, at = [0.0, top], top
-        for _ in range(70):
+        for halved in range(70):
+            if halved % _HALVINGS == 0:
+                self._profile.prepare([at * 0.5**k for k in range(1, _HALVINGS + 1)])
             at *= 0.5
             value = rough(at)
             if value < _DEEP and rough(0.5 * at) < _DEEP:
