@@ -45,7 +45,7 @@ _EXCESS = 2e-6
 _ALIAS = 1e-7
 _WIDTHS = (1.5, 2.5, 4.0, math.inf)
 """Half-widths, in deviations, of the sets of atoms by which a characteristic function is bounded."""
-_CHANGES, _MOST_CELLS = (0.25, 0.05), 1024
+_CHANGES, _MOST_CELLS = (0.25, 0.1, 0.05), 2048
 """By how much a characteristic function may change in half a cell, and the largest number of cells."""
 _TERMS = 32
 """Number T of terms of a series in m/b - 1, which is at most `_NEAR`."""
