@@ -192,7 +192,7 @@ class Generated:
         moved += last * 4.0 * u**3 * d1
         size = 1.0 + u + v + u**2 + t + 3.0 * u * v + u**3
         size += last * (np.abs(fourth) + 4.0 * t * u + 3.0 * v**2 + 6.0 * v * u**2 + u**4)
-        # errors of second order are far below those of first order where these are below 1e-3 of a deviation
+        # first-order errors count twice: where they are so small, those of higher order are far smaller
         return found / c, np.where(d1 < 1e-6, 2.0 * moved + 64.0 * EPS * size, np.inf) / c
 
 
