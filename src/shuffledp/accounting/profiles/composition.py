@@ -327,14 +327,16 @@ class ComposedProfile(PrivacyProfile):
 def _interpolated(part: PrivacyProfile, reach: float, *, finely: bool = True) -> LossLaw | None:
     """Return about the law of one round's privacy loss, from a few upper ends of delta up to ``reach`` (nats).
 
-    Quicker ones, `PrivacyProfile.delta_quickly`, unless ``finely``.
+    Quicker ones, `PrivacyProfile.deltas_quickly`, unless ``finely``.
 
     The logarithm of delta is taken as piecewise cubic, with the slopes of parabolas through three values, and what lies
     beyond is left out. Nothing is certified by it. None if some value is 0, or the round has no room for losses.
     """
     reach = min(reach, 0.98 * part.vanishes_at)
-    at = np.linspace(0.0, reach, _LOOKS)
-    values = np.array([(part.delta_above if finely else part.delta_quickly)(epsilon) for epsilon in at.tolist()])
+    at = np.linspace(0.0, reach, _LOOKS).tolist()
+    if finely:
+        part.prepare(at)
+    values = np.array([part.delta_above(epsilon) for epsilon in at] if finely else part.deltas_quickly(at))
     if not (reach > 0.0 and bool((values > TINY).all())):
         return None
     logs = np.log(values)

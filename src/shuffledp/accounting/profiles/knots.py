@@ -336,20 +336,11 @@ def _at(points: Points, hull: Points, log_masses: FloatArray) -> FloatArray:
 
 def _curve(points: Points, log_masses: FloatArray) -> FloatArray:
     """Log of sum_k mass_k (1 - e^(eps - eps_k))_+ + infinite at every point, summed from the right."""
-    eps, weights = points.eps.tolist(), log_masses.tolist()
-    value, slope = points.log_infinite, weights[-1]
-    values = [value]
-    for k in range(len(eps) - 1, 0, -1):
-        d = eps[k] - eps[k - 1]
-        value = _log_add(value, slope + math.log(-math.expm1(-d)))
-        slope = _log_add(weights[k - 1], slope - d)
-        values.append(value)
-    return np.array(values[::-1])
-
-
-def _log_add(a: float, b: float) -> float:
-    high, low = (a, b) if a > b else (b, a)
-    return high if low == -math.inf else high + math.log1p(math.exp(low - high))
+    eps = points.eps
+    # between two points the curve falls by the masses beyond, each times e^(eps - eps_k), times 1 - e^-d
+    beyond = eps + np.logaddexp.accumulate((log_masses - eps)[::-1])[::-1]
+    falls = beyond[1:] + np.log(-np.expm1(-np.diff(eps)))
+    return np.logaddexp.accumulate(np.append(falls, points.log_infinite)[::-1])[::-1]
 
 
 def _doubt(points: Points, log_masses: FloatArray) -> float:
@@ -438,6 +429,8 @@ _CAP = _DEEP = LOG_DEEP
 _PASSES = 40
 _NOISE_SHARE = 4.0
 _CUTS = 30
+_HALVINGS = 8
+"""Number of candidates for first knots that are evaluated together."""
 
 
 class ProfileTable:
@@ -511,13 +504,16 @@ class ProfileTable:
         Of those below the range of doubles only the smallest is kept; `refine` finds back if it must.
         """
         rough = self._profile.log_roughly
+        self._profile.prepare([0.0])
         start, top = rough(0.0), self._profile.vanishes_at
         if start == -math.inf or top == 0.0:
             return [0.0]
         if math.isinf(top):
             top = self._finite_top()
         knots, at = [0.0, top], top
-        for _ in range(70):
+        for halved in range(70):
+            if halved % _HALVINGS == 0:
+                self._profile.prepare([at * 0.5**k for k in range(1, _HALVINGS + 1)])
             at *= 0.5
             value = rough(at)
             if value < _DEEP and rough(0.5 * at) < _DEEP:

@@ -231,9 +231,10 @@ class PrivacyProfile(ABC):
         """Return the upper end of `delta` at epsilon (nats, at least 0), for callers who need no lower end."""
         return self.delta(epsilon).upper
 
-    def delta_quickly(self, epsilon: float) -> float:
-        """Return an upper bound on delta at epsilon (nats), near `delta_above` but found sooner where that is slow."""
-        return self.delta_above(epsilon)
+    def deltas_quickly(self, epsilons: list[float]) -> list[float]:
+        """Return upper bounds on delta at epsilons (nats), near `delta_above` but found sooner where that is slow."""
+        self.prepare(epsilons)
+        return [self.delta_above(epsilon) for epsilon in epsilons]
 
     def delta_below(self, epsilon: float) -> float:
         """Return the lower end of `delta` at epsilon (nats, at least 0), for callers who need no upper end."""
@@ -259,10 +260,7 @@ class PrivacyProfile(ABC):
         return {}
 
     def table_apart(self) -> ProfileTable | None:
-        """Return a new table with few knots, for a rough answer that leaves `table` as it is; None if there is none.
-
-        A profile that makes its own kind of `table` has none.
-        """
+        """Return a new table with few knots, for a rough answer; None for a profile with a `table` of its own kind."""
         return ProfileTable(self, self._tabulated) if type(self).table is PrivacyProfile.table else None
 
     def prepare(self, epsilons: list[float]) -> None:

@@ -27,7 +27,7 @@ import numpy as np
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.published.closed import CODE, PublishedBound, require_one_budget, require_unordered
-from shuffledp.accounting.theorems.blanket.pairs import loss_law
+from shuffledp.accounting.theorems.blanket.loss_laws import loss_law
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.floats import TINY, Interval, Upper, roundoff
 from shuffledp.numerics.functions import entropy_gap

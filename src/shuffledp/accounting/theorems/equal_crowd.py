@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, level_alone, require_plain, shows_levels
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
-from shuffledp.accounting.theorems.blanket.pairs import LargestProfile, loss_law, stacked
+from shuffledp.accounting.theorems.blanket.loss_laws import loss_law, stacked
+from shuffledp.accounting.theorems.blanket.pairs import LargestProfile
 from shuffledp.accounting.theorems.reports_exact import RecordsProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from shuffledp.accounting.bound import AmplificationBound, require_one_pure_round, without_smallest
 from shuffledp.accounting.profiles.composition import SmallestProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
-from shuffledp.accounting.theorems.blanket.pairs import LargestProfile, loss_law, stacked, worst_first
+from shuffledp.accounting.theorems.blanket.loss_laws import loss_law, stacked
+from shuffledp.accounting.theorems.blanket.pairs import LargestProfile, worst_first
 from shuffledp.accounting.theorems.clones.pair import clone_probability, victim_line
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime

@@ -142,12 +142,25 @@ class RangeProfile(PrivacyProfile):
 
         The two edges in (T) are chosen for the delta that is expected at this epsilon; any edges give a bound.
         """
+        edges = self._suited(epsilon)
+        return Interval(0.0, 1.0 if edges is None else edges.most(epsilon))
+
+    def prepare(self, epsilons: list[float]) -> None:
+        """Evaluate at several epsilons (nats) in one pass for each choice of edges."""
+        by_edges: dict[_Edges, list[float]] = {}
+        for epsilon in epsilons:
+            if epsilon < min(self.top, _HOPELESS) and (edges := self._suited(epsilon)) is not None:
+                by_edges.setdefault(edges, []).append(epsilon)
+        for edges, mine in by_edges.items():
+            edges.profile.prepare(mine)
+
+    def _suited(self, epsilon: float) -> _Edges | None:
+        """Return the edges chosen for the delta that is expected at this epsilon."""
         guess = self._for(6)
         mu = math.inf if guess is None else self._mu
         expected = gaussian_delta(epsilon, mu) if math.isfinite(mu) else 1.0
         depth = -math.log10(expected) if expected > 0.0 else math.inf
-        edges = self._for(next((each for each in _DEPTHS if each >= depth), _DEPTHS[-1]))
-        return Interval(0.0, 1.0 if edges is None else edges.most(epsilon))
+        return self._for(next((each for each in _DEPTHS if each >= depth), _DEPTHS[-1]))
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Return the epsilon (nats) of the Gaussian limit, a first guess; None if it has none."""

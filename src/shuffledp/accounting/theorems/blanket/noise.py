@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_delta, gaussian_epsilon, log_end, safe_side
-from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile, OwnBudgetsProfile, loss_law
+from shuffledp.accounting.theorems.blanket.loss_laws import loss_law
+from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile, OwnBudgetsProfile
 from shuffledp.numerics.counts import BlockedCount, SuccessRange
 from shuffledp.numerics.floats import (
     EPS,
@@ -571,10 +573,7 @@ class NoiseProfile(PrivacyProfile):
 
     @property
     def known_below(self) -> bool:
-        """False: values at knots are upper ends alone, because a lower end costs as much again and certifies nothing.
-
-        `delta` and `epsilon` enclose the bound from both sides.
-        """
+        """False: values at knots are upper ends; `delta` and `epsilon` enclose the bound from both sides."""
         return False
 
     def delta_at(self, epsilon: float) -> Interval:
@@ -587,15 +586,26 @@ class NoiseProfile(PrivacyProfile):
             return self.delta(epsilon).upper
         return min(self._view(self.best_core(epsilon)).most(epsilon), 1.0)
 
-    def delta_quickly(self, epsilon: float) -> float:
-        """Return the upper end of `delta` with the core that is expected to be the best, without a comparison."""
-        core = self._promising(10.0 ** -self._depth(self._expected(epsilon)))[0][1]
-        return min(self._view(self._proved(core, epsilon)).most(epsilon), 1.0)
+    def deltas_quickly(self, epsilons: list[float]) -> list[float]:
+        """Return upper ends of `delta` with cores that are expected to be the best, without a comparison."""
+        self.prepare(epsilons, self._quick_core)
+        return [min(self._view(self._quick_core(epsilon)).most(epsilon), 1.0) for epsilon in epsilons]
+
+    def _quick_core(self, epsilon: float) -> Core:
+        return self._proved(self._promising(10.0 ** -self._depth(self._expected(epsilon)))[0][1], epsilon)
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
         """Return, for both directions alike, the interval from -inf to the upper end of log delta(epsilon)."""
         both = Interval(-math.inf, log_end(self.delta_above(epsilon)))
         return both, both
+
+    def prepare(self, epsilons: list[float], chosen: Callable[[float], Core] | None = None) -> None:
+        """Evaluate upper ends at several epsilons (nats), in one pass for each core: `best_core`, unless ``chosen``."""
+        by_core: dict[Core, list[float]] = {}
+        for epsilon in (each for each in epsilons if each < self.top):
+            by_core.setdefault((chosen or self.best_core)(epsilon), []).append(epsilon)
+        for core, mine in by_core.items():
+            self._view(core).prepare(mine)
 
     def log_roughly(self, epsilon: float) -> float:
         """Return the upper end of log delta(epsilon), or about it where delta is far below every delta of interest."""
@@ -653,6 +663,8 @@ class NoiseProfile(PrivacyProfile):
             quick = {core: self._view(core).most_nearly(epsilon) for core in cores}
             if math.isfinite(max(quick.values())):
                 return min(cores, key=lambda core: quick[core])
+        for core in cores:
+            self._view(core).prepare([epsilon])
         return min(cores, key=lambda core: self._view(core).most(epsilon))
 
     def _inverse(self, target: float) -> Interval:
@@ -726,19 +738,19 @@ class _View:
         self.n = int(profile.counts.sum()) + 1
         self._blocks: dict[float, BlockedCount] = {}
 
-    def _profile(self, pair: PairBlanket, *, above: bool) -> PrivacyProfile:
+    def _profile(self, pair: PairBlanket, *, above: bool) -> OwnBudgetsProfile | OneBudgetProfile:
         """(I), or (Z) if everybody has the victim's noise."""
         if self.common is None:
             return OwnBudgetsProfile(self.top, pair, self.others, above, fineness=_FINENESS, _blocks=self._blocks)
         return OneBudgetProfile(self.top, replace(pair, gamma=self.common), self.n, above)
 
     @cached_property
-    def above(self) -> PrivacyProfile:
+    def above(self) -> OwnBudgetsProfile | OneBudgetProfile:
         """With a discrete law above the continuous one."""
         return self._profile(self.records.blanket, above=True)
 
     @cached_property
-    def below(self) -> PrivacyProfile:
+    def below(self) -> OwnBudgetsProfile | OneBudgetProfile:
         """With a discrete law below it."""
         return self._profile(self.records.below, above=False)
 
@@ -746,8 +758,14 @@ class _View:
         """Upper end; where the end points are not proved the worst pair, that of the last epsilon where they are."""
         return self.above.delta(min(epsilon, self.proved)).upper
 
+    def prepare(self, epsilons: list[float]) -> None:
+        """Evaluate `most` at several epsilons in one pass."""
+        self.above.prepare([min(epsilon, self.proved) for epsilon in epsilons])
+
     def most_quickly(self, epsilon: float) -> float:
         """About `most`: as if there were as many blanket reports as are expected. Nothing is certified by it."""
+        if self.above.knows(min(epsilon, self.proved)):
+            return self.most(epsilon)
         law, reports = loss_law(self.records.blanket, min(epsilon, self.proved)), self.others.most.mean + 1.0
         if not law.finite:
             return law.alone
