@@ -32,6 +32,7 @@ MAPS = (
     "collection.crowd",
     "collection.promise",
     "predict.counts",
+    "reproduce.written",
     "task verify.floor",
 )
 """Objects whose keys are names of levels or classes: whoever asks chooses them."""
@@ -101,6 +102,7 @@ class Shape:
             values = Shape(self.path + ".value")
             for each in self.keys.values():
                 values.types |= each.types
+                values.items = values.items or each.items
             return {"type": "object", "additionalProperties": values.schema(shared)}
         return {
             "type": "object",

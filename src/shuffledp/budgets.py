@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import MAX_EPSILON0, VALUE, BadEntry, InvalidInput, whole_number
+from shuffledp.errors import BUDGET_RULE, MAX_EPSILON0, VALUE, BadEntry, InvalidInput, whole_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Budgets:
             )
         if eps.size == 0:
             raise InvalidInput("budgets need at least one user; got an empty population")
-        _check_range(eps, "epsilon0", MAX_EPSILON0, "a finite number of nats from 0 to 700", closed=True)
+        _check_range(eps, "epsilon0", MAX_EPSILON0, BUDGET_RULE, closed=True)
         _check_range(dls, "delta0", 1.0, "a probability in [0, 1)", closed=False)
         eps, dls, cts = _merge(eps, dls, cts)
         for name, value in (("epsilons", eps), ("counts", cts), ("deltas", dls)):
@@ -83,7 +83,7 @@ class Budgets:
         """
         eps = _as_floats(epsilons, "epsilon0")
         if deltas is None and eps.size:
-            _check_range(eps, "epsilon0", MAX_EPSILON0, "a finite number of nats from 0 to 700", closed=True)
+            _check_range(eps, "epsilon0", MAX_EPSILON0, BUDGET_RULE, closed=True)
             return cls(*_counted(eps + 0.0))  # + 0.0 turns -0.0 into 0.0
         dls = None if deltas is None else np.broadcast_to(_as_floats(deltas, "delta0"), eps.shape).copy()
         return cls(eps, np.ones(eps.size, dtype=np.int64), dls)

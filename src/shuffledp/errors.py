@@ -405,6 +405,8 @@ MAX_SIZE = 10**9
 
 MAX_EPSILON0 = 700.0
 """Largest local budget accepted (nats): beyond it exp(epsilon0) leaves double precision."""
+BUDGET_RULE = f"a finite number of nats from 0 to {MAX_EPSILON0:g}"
+"""The rule that every local budget keeps, as error messages word it."""
 
 
 MAX_COUNTED = 2**24
@@ -606,7 +608,7 @@ def local_budgets(epsilon0: ArrayLike) -> NDArray[np.float64]:
     InvalidInput
         If a budget is outside that range (the first such row is named), or no number.
     """
-    return numbers_within(epsilon0, "epsilon0", "a finite number of nats from 0 to 700", MAX_EPSILON0, closed=True)
+    return numbers_within(epsilon0, "epsilon0", BUDGET_RULE, MAX_EPSILON0, closed=True)
 
 
 def local_deltas(delta0: ArrayLike) -> NDArray[np.float64]:

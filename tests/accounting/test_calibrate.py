@@ -357,7 +357,7 @@ def test_bad_deltas_are_refused(bad):
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5, math.nan, math.inf, "x", None, True, 10**13], ids=repr)
 def test_bad_sizes_are_refused(bad):
-    with pytest.raises(InvalidInput, match="n must be a whole number from 1 to 1e12"):
+    with pytest.raises(InvalidInput, match="n must be a whole number from 1 to 1,000,000,000,000"):
         calibrate_epsilon0(n=bad, epsilon=1.0, delta=1e-6)
     with pytest.raises(InvalidInput, match="group_size must be"):
         calibrate_n(epsilon0=1.0, epsilon=1.0, delta=1e-6, group_size=bad)

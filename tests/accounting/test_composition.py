@@ -472,6 +472,15 @@ def test_a_bound_known_only_from_above_shows_nothing() -> None:
     assert ComposedProfile(((one, 8),)).shown_epsilon(1e-6) == 0.0
 
 
+def test_logarithms_of_upper_ends_are_rounded_up() -> None:
+    """One of about every two logarithms of doubles is rounded down; as an upper end it would be too small."""
+    part = LocalProfile(2.0, 0.0)
+    above = FromAbove((part,), finely=True)
+    for epsilon in np.linspace(0.0, 1.9, 40).tolist():
+        with mp.workdps(40):
+            assert above.log_above(epsilon) >= log(mpf(part.delta_above(epsilon)))
+
+
 def test_rounds_of_the_count_theorem_are_composed_from_above_alone() -> None:
     """Its upper end over rounds is what it was with a lower end beside it."""
     one = worst_count(Budgets([0.5, 1.0, 2.0], [300, 300, 300]), 2)

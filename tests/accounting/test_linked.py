@@ -199,7 +199,7 @@ def test_memoised_rounds_are_never_taken_for_fresh_ones() -> None:
 def test_memoised_refuses_what_its_memo_forbids(same: bool, extra: dict[str, object]) -> None:
     with pytest.raises(InvalidInput, match="memoised reports"):
         replace(linked(Memoised(1.0), Budgets([1.0], [10]), 2, same=True), same_record=same, **extra)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="the memo is drawn with budget 2"):
+    with pytest.raises(InvalidInput, match=r"every epsilon0 must be at least 2.* the memo is drawn; got 1"):
         linked(Memoised(2.0), Budgets([1.0], [10]), 2, same=True)
 
 

@@ -222,6 +222,16 @@ def test_an_epsilon_of_0_never_stands_without_the_delta_it_costs(run, tmp_path):
             assert not re.search(r"(epsilon|ε) (at most|≤|<=|=) 0\b(?!\.)", sentence) or re.search("0[.]5", sentence)
 
 
+@pytest.mark.parametrize(
+    ("randomizer", "advised"), [("laplace", True), ("krr:10", True), ("rr", False), ("one-bit", False)]
+)
+def test_records_of_two_values_are_pointed_to_rr(run, randomizer, advised):
+    asked = ("amplify", "--epsilon0", 1, "--n", 1000, "--delta", 1e-6, "--randomizer", randomizer)
+    advice = f"Records of two values may be sent by rr, which errs less than {randomizer} at the same local budget."
+    assert (advice in " ".join(run(*asked, "--records", 2).out.split())) == advised
+    assert "may be sent by rr" not in run(*asked).out
+
+
 @pytest.mark.costly
 def test_two_valued_records_are_accounted_by_the_count_theorem(run):
     told = ("amplify", "--epsilon0", 1, "--n", 10_000, "--delta", 1e-6, "--json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import shlex
 from collections.abc import Callable
 from dataclasses import fields
@@ -113,6 +114,10 @@ MISUSES: dict[str, tuple[dict[str, Any], str]] = {
         "there are 2 different budgets, so `seen` is needed",
     ),
     "mechanism": ({"mechanism": "krr"}, "mechanism must be one of one-bit, laplace, gaussian, piecewise, hybrid; got"),
+    "unknown mechanism": (
+        {"mechanism": "duchi"},
+        "mechanism must be one of one-bit, laplace, gaussian, piecewise, hybrid; got 'duchi'",
+    ),
     "sum of noise": ({"mechanism": "laplace", "seen": "sum"}, "`seen = 'sum'` is not certified for laplace noise"),
     "weights": ({"weights": "people"}, "weights must be one of population, precision; got 'people'"),
     "other": ({"other": "x"}, "`other` maps unlisted categories, and a mean has none"),
@@ -242,9 +247,10 @@ PERSONS = [f"p{i // 2}" for i in range(N)]
 
 
 @pytest.mark.costly
-def test_person_rows_and_ledger_work_on_every_front(tmp_path):
+def test_person_rows_and_ledger_work_on_every_front(tmp_path, capsys):
     """100 persons of two rows each: refused without a rule, one row of each used with one, and entered."""
-    table = PEOPLE.with_columns(who=pl.Series(PERSONS))
+    table, file = PEOPLE.with_columns(who=pl.Series(PERSONS), side=pl.lit("north")), tmp_path / "people.parquet"
+    table.write_parquet(file)
     numbers = PEOPLE["hours"].to_numpy()
     asked: dict[str, Any] = {"delta": 1e-4, "rows_per_person": "one"}
 
@@ -263,15 +269,40 @@ def test_person_rows_and_ledger_work_on_every_front(tmp_path):
     def as_release(**options: Any) -> Any:
         return sdp.release(sdp.Mean(0.0, 100.0), table, value="hours", budgets=1.0, person="who", **options)
 
-    fronts = (as_memory, as_table, as_fit, as_fit_table, as_release)
-    with sdp.Ledger(tmp_path / "people.ledger", make=True) as ledger:
+    def as_parts(**options: Any) -> Any:
+        terms = {name: options[name] for name in ("delta", "ledger") if name in options}
+        rule = {name: options[name] for name in ("rows_per_person",) if name in options}
+        ask = sdp.Ask(sdp.Mean(0.0, 100.0), "hours")
+        return sdp.release(ask, sdp.People(table, 1.0, person="who", **rule), sdp.Terms(**terms))
+
+    def as_together(**options: Any) -> Any:
+        ask = sdp.Ask(sdp.Mean(0.0, 100.0), "hours")
+        return sdp.release_together([ask], table, budgets=1.0, person="who", **options).releases[0]
+
+    def as_groups(**options: Any) -> Any:
+        groups = {"by": "side", "groups": ["north"], "value": "hours", "budgets": 1.0, "person": "who"}
+        return sdp.release_by(sdp.Mean(0.0, 100.0), table, **groups, **options).releases["north"]
+
+    fronts = (as_memory, as_table, as_fit, as_fit_table, as_release, as_parts, as_together, as_groups)
+    place = tmp_path / "people.ledger"
+    with sdp.Ledger(place, make=True) as ledger:
         for front in fronts:
             found = front(ledger=ledger, **asked)
-            assert (found.n, found.unit) == (N // 2, "people")
+            assert (found.n, found.unit) == (N // 2, "people"), front.__name__
         assert len(ledger.entries()) == len(fronts)
+    typed = shlex.split(f"mean {file} --value hours --low 0 --high 100 --epsilon0 1 --delta 1e-4 --person who")
+    with pytest.raises(SystemExit) as stopped:
+        main([*typed, "--rows-per-person", "one", "--ledger", str(place), "--json"])
+    assert not stopped.value.code
+    assert json.loads(capsys.readouterr().out)["n"] == N // 2
+    with sdp.Ledger(place) as ledger:
+        assert len(ledger.entries()) == len(fronts) + 1
     said = set()
     for front in fronts:
         with pytest.raises(sdp.InvalidInput) as refused:
             front(delta=1e-4)
         said.add(str(refused.value))
     assert len(said) == 1
+    with pytest.raises(SystemExit):
+        main(typed)
+    assert in_options(said.pop(), typed, options_of(typed)) in capsys.readouterr().err

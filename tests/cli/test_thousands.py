@@ -35,4 +35,4 @@ def test_release_takes_it_too(run, tmp_path):
 def test_a_mark_that_is_none(run, tmp_path):
     (tmp_path / "t.csv").write_text("x\n1\n2\n")
     error = run("mean", "t.csv", "--value", "x", *ASKED, "--thousands", ".").error
-    assert error == "--thousands must be one of , . _ apostrophe and space, and not the decimal mark; got '.'"
+    assert error == "--thousands must be , . _ apostrophe or space, and not the decimal mark; got '.'"

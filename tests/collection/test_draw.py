@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from shuffledp.collection.asked import Dummies
+from shuffledp.collection.asked import StatedDummies
 from shuffledp.collection.draw import SLACK, WHOLE, Family, draw_report, family_named, most_implied
 from shuffledp.collection.laws import draw_dummies, ones_law, ones_moments
 from shuffledp.dummies import DiscreteLaplace
@@ -148,8 +148,8 @@ def test_a_report_travels_as_the_library_reads_it(family):
     assert reports.tolist() == list(range(family.reports))
 
 
-def laplace(count: int, ratio: float) -> Dummies:
-    return Dummies("laplace", count, DiscreteLaplace(count, ratio).thresholds)
+def laplace(count: int, ratio: float) -> StatedDummies:
+    return StatedDummies("laplace", count, DiscreteLaplace(count, ratio).thresholds)
 
 
 def test_the_law_of_dummies_is_the_librarys():
@@ -158,8 +158,8 @@ def test_the_law_of_dummies_is_the_librarys():
     mean, variance = ones_moments(laplace(60, 1.2))
     assert mean == 30
     assert variance == sum(Fraction(w, WHOLE) * (j - 30) ** 2 for j, w in enumerate(law.weights))
-    assert ones_moments(Dummies("uniform", 7)) == (Fraction(7, 2), Fraction(7, 4))
-    assert sum(ones_law(Dummies("uniform", 7))) == 1
+    assert ones_moments(StatedDummies("uniform", 7)) == (Fraction(7, 2), Fraction(7, 4))
+    assert sum(ones_law(StatedDummies("uniform", 7))) == 1
 
 
 def test_dummies_are_drawn_from_their_law():

@@ -12,7 +12,7 @@ import pytest
 
 from shuffledp.collection import laws
 from shuffledp.collection.analyzer import batch_draft, open_batch
-from shuffledp.collection.asked import Dummies
+from shuffledp.collection.asked import StatedDummies
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.client import Client
 from shuffledp.collection.closing import close_task
@@ -181,7 +181,7 @@ SMALL = [
 
 @pytest.mark.parametrize(("k", "spread", "h", "values"), SMALL)
 def test_the_law_along_values_is_that_of_enumeration(k, spread, h, values):
-    dummies = Dummies("normal", k * h, normal_side(spread, h))
+    dummies = StatedDummies("normal", k * h, normal_side(spread, h))
     cells, real = cells_of(Family(f"krr:{k}", k), dummies), Counter[int]()
     for counts in product(range(2 * h + 1), repeat=k):
         if sum(counts) == k * h:
@@ -196,7 +196,7 @@ def test_the_law_along_values_is_that_of_enumeration(k, spread, h, values):
 
 
 def test_two_options_differ_by_independent_dummies():
-    dummies = Dummies("normal", 12, normal_side(2.0, 6))
+    dummies = StatedDummies("normal", 12, normal_side(2.0, 6))
     law = np.array(StatedCells(2, dummies.draw).cell_law)
     found, values = np.array(dummies_between(dummies)), np.arange(-12, 13)
     assert found.sum() == pytest.approx(1.0)

@@ -296,7 +296,7 @@ def test_tasks_that_no_tally_serves():
         with pytest.raises(InvalidInput, match=message):
             Task(OneBit(0, 1), budgets, seen, weights)
     for family in (TwoMoments(0, 1), RangeTree(4), CoordinateSampling(2), SignedSketch(2, 1)):
-        with pytest.raises(InvalidInput, match="seen must be one of reports, levels here; got 'sum'"):
+        with pytest.raises(InvalidInput, match="seen must be one of reports, levels; got 'sum'"):
             tally_for(Task(family, budgets, "sum"))
     with pytest.raises(InvalidInput, match="no tally serves 'krr'"):
         tally_for(Task("krr", budgets, "reports"))

@@ -147,7 +147,7 @@ def test_missing_and_unlisted_records_are_mapped_before_they_are_randomized(miss
         [0.5, 0.25, 0.25], abs=1e-9
     )
     for label in ("missing_as", "other"):
-        with pytest.raises(InvalidInput, match=rf"^`{label}` must be one of the categories .*; got 'perhaps'$"):
+        with pytest.raises(InvalidInput, match=rf"^`{label}` must be a category .*; got 'perhaps'$"):
             sdp.release(VOTE, data, **options | {label: "perhaps"})
 
 

@@ -65,7 +65,7 @@ def test_several_answers_add_up_before_the_shuffle(tmp_path, monkeypatch, capsys
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({}, "Some of the people are made up, stay away, or side with the reader"),
+        ({}, "Some of the people are made up, stay away, or collude with the reader"),
         ({"colluding": 3, "missing": 0.1}, "than 3 people on the reader's side and 10% who stay away or send junk"),
         ({"linked": True, "rounds": 2, "same_record": True}, "A person's record changes between the rounds"),
     ],

@@ -72,7 +72,7 @@ def test_a_simulation_is_open(mean_release, frequency_release):
         ({}, "Side channels", f"{OPEN}what draws the noise"),
         ({"group_size": 3}, "Unit of privacy", "Any 3 users together"),
         ({"rounds": 12}, "Composition and other releases", "All 12 rounds are counted together."),
-        ({"colluding": 1}, "Trust: who must be honest", "if at most 1 of the other users side with the analyzer"),
+        ({"colluding": 1}, "Trust: who must be honest", "if at most 1 of the other users collude with the analyzer"),
         ({"missing": 0.25}, "Trust: who must be honest", "if at most 25% stay away or send junk"),
         ({"seen": "sum"}, "Who can see what", "The analyzer: only the sum of the reports."),
     ],

@@ -14,7 +14,7 @@ from shuffledp.records.people import count_people
 from shuffledp.records.sources import open_source
 from shuffledp.releases.engine import Part
 from shuffledp.releases.run import certified, row_budgets
-from shuffledp.spark import simulate_partitions
+from shuffledp.spark.testing import simulate_partitions
 from shuffledp.spark.worker import (
     Counted,
     Job,

@@ -92,7 +92,7 @@ def test_columns_without_marks_are_as_they_are():
 
 @pytest.mark.parametrize("mark", ["", ";", "..", "1", "."])
 def test_marks_that_are_none(mark):
-    with pytest.raises(InvalidInput, match=r"^`thousands` must be one of , "):
+    with pytest.raises(InvalidInput, match=r"^`thousands` must be , "):
         TableOptions(thousands=mark)
 
 

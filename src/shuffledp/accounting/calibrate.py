@@ -18,9 +18,9 @@ from shuffledp.accounting.bound import MANY_LEVELS, levels_to_check, weigh
 from shuffledp.accounting.certify import certified_uppers, weigh_levels
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import Dummies
-from shuffledp.errors import MAX_EPSILON0, InvalidInput, Told, check_delta, shown
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, Told, check_delta, shown, whole_number
 from shuffledp.in_words import counted
-from shuffledp.numerics.floats import few_digits_up, next_above
+from shuffledp.numerics.floats import Upper, few_digits_up, next_above
 from shuffledp.randomizers.base import AnyLaw
 from shuffledp.setting import Seen, Setting
 
@@ -106,7 +106,7 @@ class Target:
             reach = 2.0 * min(log_ratios.values(), default=math.inf) + _BEHIND
             last.update({key: value if value <= reach else math.inf for key, value in log_ratios.items()})
 
-    def certified(self, setting: Setting) -> float:
+    def certified(self, setting: Setting) -> Upper:
         """Return the certified central epsilon (nats) of the setting's worst level at the target's delta."""
         worst = 0.0
         for level in levels_to_check(setting):
@@ -129,13 +129,13 @@ class Search:
 
     target: Target
     at: Callable[[int], Setting]
-    _known: dict[int, float] = field(default_factory=dict[int, float])
+    _known: dict[int, Upper] = field(default_factory=dict[int, Upper])
 
     def excess(self, number: int) -> float:
         """Return a number that is at most 0 if the setting for ``number`` is within the target, else positive."""
         return self.target.excess(self.at(number))
 
-    def certified(self, number: int) -> float:
+    def certified(self, number: int) -> Upper:
         """Return the certified central epsilon of the worst level of the setting for ``number``, in nats."""
         if number not in self._known:
             self._known[number] = self.target.certified(self.at(number))
@@ -348,7 +348,7 @@ def calibrate_epsilon0(
     True
     """
     setting = Setting(
-        Budgets([1.0], [_whole("n", n, 1)], [delta0]),
+        Budgets([1.0], [_users("n", n, 1)], [delta0]),
         randomizer,
         seen=seen,
         neighboring="replace-one",
@@ -413,7 +413,7 @@ def calibrate_n(
     >>> calibrate_n(epsilon0=2.0, epsilon=1.0, delta=1e-6).n < 1000
     True
     """
-    fewest = max(_whole("colluding", colluding, 0) + 1, _whole("group_size", group_size, 1))
+    fewest = max(_users("colluding", colluding, 0) + 1, _users("group_size", group_size, 1))
     setting = Setting(
         Budgets([epsilon0], [fewest], [delta0]),
         randomizer,
@@ -595,13 +595,7 @@ def _answer(search: Search, number: int) -> Calibration:
     return Calibration(largest, setting.budgets.n, search.target.delta, epsilon, setting, setting.rounds)
 
 
-def _whole(name: str, value: float, low: int) -> int:
-    """Return a whole number of users from low to LARGEST_N, or raise InvalidInput."""
-    try:
-        number = int(value)
-        good = number == value and not isinstance(value, bool)
-    except (TypeError, ValueError, OverflowError):
-        number, good = low, False
-    if not good or not low <= number <= LARGEST_N:
-        raise InvalidInput(f"{name} must be a whole number from {low} to 1e12; got {shown(value)}")
-    return number
+def _users(name: str, value: float, low: int) -> int:
+    """Return a number of users from low to LARGEST_N, also if it was given as a float such as 1e6."""
+    whole = int(value) if isinstance(value, float | np.floating) and value.is_integer() else value
+    return whole_number(whole, name, low, LARGEST_N)

@@ -270,7 +270,7 @@ class Placed:
 
     @property
     def hundredths(self) -> NDArray[np.int64]:
-        """Return the hundredth of its call in which each report is, from 0 to 99."""
+        """Return each report's position within its call, in hundredths of the call's length, from 0 to 99."""
         return self.rows * 100 // self.sizes
 
     def split(

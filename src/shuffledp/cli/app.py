@@ -60,7 +60,7 @@ Trials = Annotated[
     int | None,
     typer.Option(
         "--trials",
-        parser=o.whole_number,
+        parser=o.typed_whole,
         metavar="N",
         help="Reports drawn (default 200000), or collections simulated with --pipeline.",
         rich_help_panel=ATTACK,
@@ -86,7 +86,7 @@ Pipeline = Annotated[
 ]
 N = Annotated[
     int | None,
-    typer.Option("--n", parser=o.whole_number, metavar="N", help="Number of users.", rich_help_panel=COLLECTION),
+    typer.Option("--n", parser=o.typed_whole, metavar="N", help="Number of users.", rich_help_panel=COLLECTION),
 ]
 Levels = Annotated[
     list[str] | None,

@@ -122,7 +122,7 @@ def made_false_by(settings: Sequence[Setting]) -> list[str]:
         circumstances.append(f"More of the people are not there, or not honest, than {' and '.join(allowed)}.")
     else:
         circumstances.append(
-            "Some of the people are made up, stay away, or side with the reader: the number counts on all."
+            "Some of the people are made up, stay away, or collude with the reader: the number counts on all."
         )
     if setting.dummies is not None:
         circumstances.append(

@@ -48,6 +48,7 @@ from shuffledp.report.wording import (
     probability,
     situation,
     some_levels,
+    two_values_notes,
     unshuffled,
     up,
 )
@@ -128,7 +129,7 @@ def run_amplify(setting: Setting, delta: float, outputs: Outputs, bounds: str | 
     for note in large_delta_notes(guarantee):  # before the number, which means little at such a delta
         console().print(f"[bold red]Warning:[/] {note}")
     print_guarantee(console(), guarantee, bounds=bounds is not None)
-    for note in dummies_notes(guarantee):
+    for note in (*dummies_notes(guarantee), *two_values_notes(guarantee.setting)):
         console().print(note)
     tell_written(outputs)
 

@@ -228,8 +228,8 @@ def _cells(before: float, after: float, value: float, error: float, low: float, 
 # The checklist of NIST SP 800-226 for pages that are not about estimates from one table; see `checklist`.
 
 SHUFFLER = (
-    "The shuffler must mix uniformly, strip names, times and order, and not side with the analyzer; if it does side "
-    "with the analyzer, only the local budget protects."
+    "The shuffler must mix uniformly, strip names, times and order, and not collude with the analyzer; if it does, "
+    "only the local guarantee holds."
 )
 
 

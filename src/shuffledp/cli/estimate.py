@@ -118,7 +118,10 @@ def run(name: str, typed: Typed) -> None:
     )
     ask, margins = read_ask(name, typed), read_margins(typed)
     if typed.get("counts") and not ask.question.shape.amount:
-        raise InvalidInput("--counts adds the sum over all records, and a mean among those who answered has none")
+        raise InvalidInput(
+            "--counts adds the sum over all records, which is not estimated for a mean among those who answered; "
+            "leave --counts out"
+        )
     people = read_people(typed, margins)
     with outputs({"--report": typed["report"], "--csv": typed["csv"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:

@@ -163,7 +163,7 @@ def plan_command(
     ] = None,
     k: Annotated[
         int | None,
-        typer.Option("--k", parser=o.whole_number, metavar="K", help="Number of categories.", rich_help_panel=QUESTION),
+        typer.Option("--k", parser=o.typed_whole, metavar="K", help="Number of categories.", rich_help_panel=QUESTION),
     ] = None,
     categories: Annotated[
         str | None,
@@ -225,7 +225,7 @@ def plan_command(
     ] = None,
     levels: Annotated[
         int | None,
-        typer.Option("--levels", parser=o.whole_number, metavar="N", help="At most so many public levels."),
+        typer.Option("--levels", parser=o.typed_whole, metavar="N", help="At most so many public levels."),
     ] = None,
     correlated: Annotated[
         bool, typer.Option("--correlated", help="Budgets may depend on the records: compare only what is right then.")
@@ -241,9 +241,7 @@ def plan_command(
     dummies: o.Dummies = None,
     max_bytes: Annotated[
         int | None,
-        typer.Option(
-            "--max-bytes", parser=o.whole_number, metavar="B", help="A report may have at most so many bytes."
-        ),
+        typer.Option("--max-bytes", parser=o.typed_whole, metavar="B", help="A report may have at most so many bytes."),
     ] = None,
     json: o.Json = False,
     figure: Annotated[

@@ -23,16 +23,15 @@ from shuffledp.collection.client import (
     fetch_task,
     level_named,
 )
-from shuffledp.collection.estimates import JUNK, shift_of_levels
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.groups import MANIFEST
 from shuffledp.collection.promise import LANGUAGES, crowd_tells, in_language, quoted, what_is_promised
 from shuffledp.collection.release import LONGEST_SIGNED
 from shuffledp.collection.task import LONGEST_POSTED, Draft, PostedTask
 from shuffledp.errors import InvalidInput, choice
+from shuffledp.in_words import count, counted, distance, probability, up
 from shuffledp.numerics.randomness import Randomness, secure_random
 from shuffledp.report.to_json import dumps
-from shuffledp.report.wording import count, counted, distance, probability, up
 from shuffledp.shell.output import COMMAND_LINE, Entered, console, has_changed, outputs, will_change, working
 from shuffledp.whole_files import read_bytes
 
@@ -385,6 +384,7 @@ def _print_spent(task: PostedTask, device: Device, language: str) -> None:
 
 def _print_opened(opened: Opened) -> None:
     from shuffledp.collection.codes import response
+    from shuffledp.collection.estimates import JUNK, shift_of_levels
     from shuffledp.collection.kinds_view import covers_line, more_lines, weighted_lines
     from shuffledp.questions.question import CONFIDENCE
     from shuffledp.report.answer import cells, view_of

@@ -38,7 +38,7 @@ MOST_PEOPLE = 10**9
 
 
 @dataclass(frozen=True)
-class Dummies:
+class StatedDummies:
     """The reports that belong to nobody and that the shuffler adds to each column of one question.
 
     Parameters
@@ -116,7 +116,7 @@ class Question:
     family : Family
         The randomizer: ``rr``, ``krr:K`` or ``hadamard:K``; of each option ``rr``; of each column of a dictionary
         ``krr:1024``; of a number ``one-bit``, or from version 2 on ``bits:B``.
-    dummies : Dummies
+    dummies : StatedDummies
         The dummies that the shuffler adds to each of its columns.
     values : tuple of float
         Values of the steps of a scale, one less than `choices` where it is optional; empty for other kinds.
@@ -138,7 +138,7 @@ class Question:
     high: float
     step: float
     family: Family
-    dummies: Dummies
+    dummies: StatedDummies
     values: tuple[float, ...] = ()
     rows: tuple[Text, ...] = ()
     columns: tuple[Text, ...] = ()
@@ -208,13 +208,13 @@ class Column:
         Index of its question, from 0.
     family : Family
         The randomizer.
-    dummies : Dummies
+    dummies : StatedDummies
         The dummies that the shuffler adds.
     """
 
     question: int
     family: Family
-    dummies: Dummies
+    dummies: StatedDummies
 
     def rows(self, people: int) -> int:
         """Return the number of rows of a column, from ``people`` people and the dummies."""
@@ -293,7 +293,7 @@ def read_question(fields: Fields, languages: frozenset[str], version: int = 1) -
         records = {"several": 2, "dictionary": WORD_CELLS}.get(kind, len(parts["choices"]))
     family = family_named(fields.line("family"), kind, records, fields.what, version)
     fields.whole("report_bytes", family.report_bytes, family.report_bytes)
-    dummies = Dummies("uniform", 0)
+    dummies = StatedDummies("uniform", 0)
     if version == 1:
         dummies = fields.object("dummies", lambda entry: _dummies(entry, family))
     attributes: dict[str, Any] = {"text": text, "kind": kind, "choices": (), **_NO_NUMBER, **parts, **additions}
@@ -511,10 +511,10 @@ def _steps(fields: Fields, low: float, high: float, step: float) -> int:
     return int(count)
 
 
-def _dummies(fields: Fields, family: Family) -> Dummies:
+def _dummies(fields: Fields, family: Family) -> StatedDummies:
     count = fields.whole("count", 0, MOST_DUMMIES)
     if fields.word("law", "uniform", "laplace") == "uniform":
-        return Dummies("uniform", count)
+        return StatedDummies("uniform", count)
     if family.reports != 2:
         raise InvalidInput(f"{fields.what}: the law laplace is for reports of one bit; {family.name} needs uniform")
     draw = fields.words64("draw", count, WHOLE)
@@ -523,7 +523,7 @@ def _dummies(fields: Fields, family: Family) -> Dummies:
         raise InvalidInput(
             f"{fields.what}: the integers of the law laplace must not decrease, and its chances be symmetric"
         )
-    return Dummies("laplace", count, draw)
+    return StatedDummies("laplace", count, draw)
 
 
 def read_law(fields: Fields, questions: tuple[Question, ...]) -> tuple[Question, ...]:
@@ -554,9 +554,13 @@ def read_law(fields: Fields, questions: tuple[Question, ...]) -> tuple[Question,
         if law == "normal" and not 1 <= min(own) < len(weights):
             raise InvalidInput(f"{fields.what}: a centre is from 1 to {len(weights) - 1}, where the weights end")
         own_weights = weights if law == "ball" else weights[: min(own) + 1]
-        with_dummies.append(replace(question, dummies=Dummies(law, count, own_weights)))
-    if law == "normal" and max(len(question.dummies.draw) for question in with_dummies) < len(weights):
-        raise InvalidInput(f"{fields.what}: the weights must end with the largest centre")
+        with_dummies.append(replace(question, dummies=StatedDummies(law, count, own_weights)))
+    needed = max(len(question.dummies.draw) for question in with_dummies)
+    if law == "normal" and needed < len(weights):
+        raise InvalidInput(
+            f"{fields.what}: there are {len(weights)} weights where the largest centre needs {needed}; draft the task "
+            "anew"
+        )
     return tuple(with_dummies)
 
 

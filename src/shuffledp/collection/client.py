@@ -36,7 +36,6 @@ from shuffledp.collection.batch import Verdict, seal_inner, seal_outer
 from shuffledp.collection.codes import read_code
 from shuffledp.collection.draw import MOST_BITS, draw_report, pieces_of
 from shuffledp.collection.fields import Fields, Text, from_base64, read_json, to_base64
-from shuffledp.collection.promise import check_floor, spent_by_answering
 from shuffledp.collection.sealing import Sealer
 from shuffledp.collection.task import CODE, LONGEST_DRAFT, Notice, PostedTask, task_digest
 from shuffledp.errors import InvalidInput, shown, whole_number
@@ -749,6 +748,8 @@ class Device:
         return f"{task.id}/{self.person}" if self.person else task.id
 
     def _line(self, task: PostedTask, level: int, slot: str) -> dict[str, Any]:
+        from shuffledp.collection.promise import spent_by_answering  # with the accountant, which takes its time
+
         draft = task.draft
         epsilon0, promise = spent_by_answering(draft, level)
         return {
@@ -770,6 +771,8 @@ def certify_task(task: PostedTask) -> tuple[float, ...]:
 
 @lru_cache(maxsize=64)
 def _certified(data: bytes) -> tuple[float, ...]:
+    from shuffledp.collection.promise import check_floor  # with the accountant, which takes its time
+
     task = PostedTask.parse(data)
     task.check_keys()
     return check_floor(task.draft)

@@ -64,7 +64,7 @@ def draft(
 def plan(
     survey: Annotated[Path, typer.Argument(metavar="SURVEY", parser=o.file_path, help="A survey.toml.")],
     people: Annotated[
-        int | None, typer.Option("--people", parser=o.whole_number, metavar="N", help="How many will answer.")
+        int | None, typer.Option("--people", parser=o.typed_whole, metavar="N", help="How many will answer.")
     ] = None,
     promise: Annotated[
         float | None, typer.Option("--promise", parser=o.number, metavar="E", help="Central epsilon, all questions.")
@@ -73,7 +73,7 @@ def plan(
         float | None, typer.Option("--wanted", parser=o.number, metavar="POINTS", help="Half-width, such as 3.")
     ] = None,
     shufflers: Annotated[
-        int, typer.Option("--shufflers", parser=o.whole_number, metavar="S", help="How many add dummies.")
+        int, typer.Option("--shufflers", parser=o.typed_whole, metavar="S", help="How many add dummies.")
     ] = 1,
     figure: Annotated[
         Path | None, typer.Option("--figure", parser=o.file_path, metavar="FILE.svg", help="Draw width against people.")
@@ -116,7 +116,7 @@ def rehearse(
     ],
     people: Annotated[
         int | None,
-        typer.Option("--people", parser=o.whole_number, metavar="N", help="Made-up people; as many as are planned."),
+        typer.Option("--people", parser=o.typed_whole, metavar="N", help="Made-up people; as many as are planned."),
     ] = None,
     report: o.Report = None,
 ) -> None:
@@ -177,7 +177,7 @@ def codes(
     posted: Posted,
     count: Annotated[
         int | None,
-        typer.Argument(metavar="COUNT", parser=o.whole_number, help="How many invitations; groups know it."),
+        typer.Argument(metavar="COUNT", parser=o.typed_whole, help="How many invitations; groups know it."),
     ] = None,
     store: Store = Path("shuffledp.db"),
     server: Server = LOOPBACK,
@@ -292,6 +292,9 @@ def answer(
 
     shuffledp answer LINK --level careful --answer soup
     """
+    from shuffledp.collection.client import Link
+
+    Link.parse(link)  # a damaged link is refused before the accountant is loaded
     from shuffledp.collection.answers import run_answer, run_show
 
     if show:

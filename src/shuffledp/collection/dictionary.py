@@ -241,10 +241,10 @@ def found_words(estimate: WordsEstimate) -> FoundWords:
 
 
 def seen_from(law: CountLaw, words: int) -> int | None:
-    """Return about the number of people from which on a word is called present, if nobody sends another one of a cell.
+    """Return roughly how many people must send a word before it is called present, if no rival word is sent.
 
-    That is the least h whose cell's lower end, at its mean, is above the upper ends of the other words of the cell, at
-    the mean of a cell that nobody sent. People who send other words of its cells come on top.
+    Rivals are the words that share a cell with it. The number is the least h such that the interval of a cell with h
+    senders lies above those of empty cells, all counts at their means. People who send rivals come on top.
 
     Parameters
     ----------

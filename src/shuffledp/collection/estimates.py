@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.collection.asked import Dummies, Question
+from shuffledp.collection.asked import Question, StatedDummies
 from shuffledp.collection.dictionary import words_estimate
 from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
 from shuffledp.collection.laws import (
@@ -174,14 +174,14 @@ class SpreadEstimate(Estimate):
 
 
 @lru_cache(maxsize=256)
-def dummies_along(family: Family, dummies: Dummies, values: tuple[int, ...]) -> tuple[float, ...]:
+def dummies_along(family: Family, dummies: StatedDummies, values: tuple[int, ...]) -> tuple[float, ...]:
     """Return the law of sum_j v_j z_j of ball or normal dummies around their mean.
 
     Parameters
     ----------
     family : Family
         Family of the column.
-    dummies : Dummies
+    dummies : StatedDummies
         Dummies of law "ball" or "normal", or none.
     values : tuple of int
         v_j of each cell; for bits (0, 1).
@@ -233,7 +233,7 @@ def _along_normal(cells: StatedCells, values: tuple[int, ...]) -> tuple[float, .
     return tuple(np.maximum(np.roll(np.fft.irfft(transform / transform[0], points), points // 2), 0.0).tolist())
 
 
-def dummies_between(dummies: Dummies) -> tuple[float, ...]:
+def dummies_between(dummies: StatedDummies) -> tuple[float, ...]:
     """Return the law of the difference between the numbers of ones in two columns of bits with dummies of one law.
 
     Normal dummies of two columns are independent, and symmetric. Those of a ball share one radius: given the radius R
@@ -241,7 +241,7 @@ def dummies_between(dummies: Dummies) -> tuple[float, ...]:
 
     Parameters
     ----------
-    dummies : Dummies
+    dummies : StatedDummies
         Dummies of either column.
 
     Returns
@@ -459,7 +459,7 @@ def _mean_of_bits(question: Question, slopes: Slopes, tallied: Tallied) -> Estim
 
 @lru_cache(maxsize=64)
 def bits_law(
-    family: Family, dummies: Dummies, slopes: tuple[float, ...], counts: tuple[int, ...], shufflers: int = 1
+    family: Family, dummies: StatedDummies, slopes: tuple[float, ...], counts: tuple[int, ...], shufflers: int = 1
 ) -> SpreadEstimate:
     """Return the error of a mean of ``bits:B`` as a share of the range, at a value in its middle; see `_mean_of_bits`.
 
@@ -531,7 +531,7 @@ def count_law(question: Question, slopes: Slopes, counts: Sequence[int]) -> Coun
 @lru_cache(maxsize=64)
 def law_of_count(
     family: Family,
-    dummies: Dummies,
+    dummies: StatedDummies,
     slopes: tuple[float, ...],
     counts: tuple[int, ...],
     shufflers: int = 1,
@@ -545,7 +545,7 @@ def law_of_count(
     ----------
     family : Family
         The randomizer.
-    dummies : Dummies
+    dummies : StatedDummies
         Dummies that each shuffler adds.
     slopes : tuple of float
         p - q of each level; 1 is a report without noise.
@@ -574,7 +574,7 @@ def law_of_count(
 
 def predicted_half_width(
     family: Family,
-    dummies: Dummies,
+    dummies: StatedDummies,
     slopes: tuple[float, ...],
     counts: tuple[int, ...],
     miss: float,
@@ -618,17 +618,17 @@ def predicted_variance(question: Question, slopes: Slopes, counts: Sequence[int]
     return max(law.variance(law.worst), law.variance(0.5)) / law.slope**2
 
 
-NO_DUMMIES = Dummies("uniform", 0)
+NO_DUMMIES = StatedDummies("uniform", 0)
 
 
-def cell_law(family: Family, dummies: Dummies, cells: int = 1) -> tuple[float, ...]:
+def cell_law(family: Family, dummies: StatedDummies, cells: int = 1) -> tuple[float, ...]:
     """Return the law of the number of dummies that support one answer: ones of a bit, or some cells of a choice.
 
     Parameters
     ----------
     family : Family
         Family of the column.
-    dummies : Dummies
+    dummies : StatedDummies
         Dummies of law "laplace", "ball" or "normal".
     cells : int
         Number of cells that make up the answer; 1 of law "laplace".

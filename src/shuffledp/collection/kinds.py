@@ -37,8 +37,8 @@ from shuffledp.collection.asked import (
     MOST_CHOICES,
     TOGETHER,
     WORD_CELLS,
-    Dummies,
     Question,
+    StatedDummies,
     check_dictionary,
     whole_values,
 )
@@ -659,7 +659,7 @@ def half_width(draft: Draft, place: int, counts: Sequence[int], groups: int = 1,
 
 def margins_of(
     family: Family,
-    dummies: Dummies,
+    dummies: StatedDummies,
     shape: Sequence[int],
     slopes: tuple[float, ...],
     counts: tuple[int, ...],

@@ -33,13 +33,13 @@ from shuffledp.accounting import (
     NormalFloor,
 )
 from shuffledp.ball import LARGEST_RADIUS, MOST_ROWS, BallDummies, Below, Column, below_of
-from shuffledp.collection.asked import Dummies, Question, serves_normal
+from shuffledp.collection.asked import Question, StatedDummies, serves_normal
 from shuffledp.collection.batch import seal_inner
 from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.sealing import Sealer
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.dummies import LARGEST_CENTRE, NormalDummies, StatedCells, normal_side
-from shuffledp.errors import InvalidInput, Refused, attempt
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, Refused, attempt
 from shuffledp.numerics.floats import UNBOUNDED, Upper, few_digits_up
 from shuffledp.numerics.functions import ndtr
 from shuffledp.numerics.randomness import Randomness, keyed_random
@@ -93,7 +93,6 @@ def covers(claimed: float, certified: float, slack: float = FLOOR_SLACK) -> bool
 
 NEAR = 1e-9
 """Relative precision of the search for a certified epsilon."""
-FARTHEST = 700.0
 NEARLY = 1.1
 """Ratio to the ball law's variance above which a normal law, by its expected variance, is not searched for."""
 _NEAR_MOST = 0.9
@@ -193,7 +192,7 @@ def certified_epsilon(floor: JointFloor, delta: float, promise: float) -> float:
     low, high, edge = 0.0, promise, promise * (1.0 + FLOOR_SLACK)
     while not floor.keeps(high, delta):
         low, high = high, edge if high < edge else 2.0 * high
-        if high > FARTHEST:
+        if high > MAX_EPSILON0:
             return math.inf
     while high - low > NEAR * high:
         middle = 0.5 * (low + high)
@@ -259,14 +258,14 @@ MOST_LAW_WORK = 1 << 22
 """Largest work for the law of a task of version 2, about a second in a browser, which computes the same measure."""
 
 
-def check_law_work(columns: Sequence[tuple[Family, Dummies]]) -> None:
+def check_law_work(columns: Sequence[tuple[Family, StatedDummies]]) -> None:
     """Refuse a task of version 2 whose certification takes longer than anybody should wait for it.
 
     The measure is the number of radii of balls, and of pairs of cells of normal dummies.
 
     Parameters
     ----------
-    columns : sequence of (Family, Dummies)
+    columns : sequence of (Family, StatedDummies)
         The columns of a task of version 2.
     """
     work = _work([(_size(family), law) for family, law in columns])
@@ -277,11 +276,11 @@ def check_law_work(columns: Sequence[tuple[Family, Dummies]]) -> None:
         )
 
 
-def _work(columns: Sequence[tuple[int, Dummies]]) -> int:
+def _work(columns: Sequence[tuple[int, StatedDummies]]) -> int:
     return sum(_law_work(size, law) for size, law in set(columns))
 
 
-def _law_work(size: int, law: Dummies) -> int:
+def _law_work(size: int, law: StatedDummies) -> int:
     many = len(law.draw)
     return 4 * many * many + 32 * size * many if law.law == "normal" else _ball_work(size, many)
 
@@ -493,26 +492,27 @@ def _normal_mu(epsilon: float, delta: float) -> float:
     low, high = 0.0, 64.0
     for _ in range(_HALVINGS):
         mu = 0.5 * (low + high)
-        spent = float(ndtr(mu / 2.0 - epsilon / mu) - math.exp(min(epsilon, FARTHEST)) * ndtr(-mu / 2.0 - epsilon / mu))
+        growth = math.exp(min(epsilon, MAX_EPSILON0))
+        spent = float(ndtr(mu / 2.0 - epsilon / mu) - growth * ndtr(-mu / 2.0 - epsilon / mu))
         low, high = (mu, high) if spent <= delta else (low, mu)
     return high
 
 
-def parts_of(law: TaskLaw) -> tuple[Dummies, ...]:
+def parts_of(law: TaskLaw) -> tuple[StatedDummies, ...]:
     """Return the dummies of every column in the form that a task uses."""
     if isinstance(law, BallDummies):
-        return tuple(Dummies("ball", rows, law.radius) for rows in law.rows)
-    return tuple(Dummies("normal", cells.count, cells.side) for cells in law)
+        return tuple(StatedDummies("ball", rows, law.radius) for rows in law.rows)
+    return tuple(StatedDummies("normal", cells.count, cells.side) for cells in law)
 
 
-def cell_law_of(family: Family, dummies: Dummies) -> tuple[float, ...]:
+def cell_law_of(family: Family, dummies: StatedDummies) -> tuple[float, ...]:
     """Return the law of the number of dummies in one cell of a column of law "ball" or "normal".
 
     Parameters
     ----------
     family : Family
         Family of the column.
-    dummies : Dummies
+    dummies : StatedDummies
         Its dummies; those of other columns do not matter.
     """
     if dummies.law == "normal":
@@ -520,21 +520,21 @@ def cell_law_of(family: Family, dummies: Dummies) -> tuple[float, ...]:
     return single_ball(family, dummies).cell_law(0)
 
 
-def cell_variance_of(family: Family, dummies: Dummies) -> float:
+def cell_variance_of(family: Family, dummies: StatedDummies) -> float:
     """Return the variance of the number of dummies in one cell; see `cell_law_of`."""
     if dummies.law == "normal":
         return cells_of(family, dummies).cell_variance
     return single_ball(family, dummies).cell_variance(0)
 
 
-def draw_column(family: Family, dummies: Dummies, below: Below) -> NDArray[np.int64]:
+def draw_column(family: Family, dummies: StatedDummies, below: Below) -> NDArray[np.int64]:
     """Return a random number of dummies for every cell of one column, shape (cells,).
 
     Parameters
     ----------
     family : Family
         The column's randomizer.
-    dummies : Dummies
+    dummies : StatedDummies
         The column's dummies, of law "normal" or "ball".
     below : callable
         Function of a whole number m that returns a uniformly random whole number below m.
@@ -544,7 +544,7 @@ def draw_column(family: Family, dummies: Dummies, below: Below) -> NDArray[np.in
     return single_ball(family, dummies).draw(below)[0]
 
 
-def cells_of(family: Family, dummies: Dummies) -> StatedCells:
+def cells_of(family: Family, dummies: StatedDummies) -> StatedCells:
     """Return the law of the normal dummies of one column: the weights of a cell, given the fixed total."""
     return _cells(family.records, dummies.draw)
 
@@ -554,7 +554,7 @@ def _cells(answers: int, side: tuple[int, ...]) -> StatedCells:
     return StatedCells(answers, side)
 
 
-def single_ball(family: Family, dummies: Dummies) -> BallDummies:
+def single_ball(family: Family, dummies: StatedDummies) -> BallDummies:
     """Return the law of one column's dummies alone: radii with the task's weights, and the ball of this column."""
     return _ball((column_of(family),), dummies.draw, (dummies.count // family.cells,))
 
@@ -611,7 +611,7 @@ PIECE = 10_000
 _TIMED = 50
 
 
-def ones_law(dummies: Dummies) -> tuple[Fraction, ...]:
+def ones_law(dummies: StatedDummies) -> tuple[Fraction, ...]:
     """Return the distribution of the number of ones among dummies of one bit, D = 0..count, as exact fractions."""
     if dummies.law == "uniform":
         row = [1]
@@ -622,7 +622,7 @@ def ones_law(dummies: Dummies) -> tuple[Fraction, ...]:
     return tuple(Fraction(two - one, WHOLE) for one, two in pairwise(steps))
 
 
-def ones_moments(dummies: Dummies) -> tuple[Fraction, Fraction]:
+def ones_moments(dummies: StatedDummies) -> tuple[Fraction, Fraction]:
     """Return the exact mean and variance of the number of ones among dummies of one bit."""
     if dummies.law == "uniform":
         return Fraction(dummies.count, 2), Fraction(dummies.count, 4)

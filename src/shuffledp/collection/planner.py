@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from shuffledp.collection.asked import LARGEST_EPSILON0, TOGETHER, Dummies, Kind, either_cell
+from shuffledp.collection.asked import LARGEST_EPSILON0, TOGETHER, Kind, StatedDummies, either_cell
 from shuffledp.collection.dictionary import seen_from, seen_line
 from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.estimates import (
@@ -213,7 +213,7 @@ class Offer:
         The levels.
     questions : tuple of Planned
         The request's questions, with the families of the draft.
-    dummies : tuple of Dummies
+    dummies : tuple of StatedDummies
         Dummies of each shuffler, for each of them.
     law : TaskLaw or None
         The law of these dummies; None for a task of version 1, where each question has its own.
@@ -222,7 +222,7 @@ class Offer:
     request: Request
     levels: Levels
     questions: tuple[Planned, ...]
-    dummies: tuple[Dummies, ...]
+    dummies: tuple[StatedDummies, ...]
     law: TaskLaw | None
 
     def width(self, place: int) -> float:
@@ -275,7 +275,7 @@ class Choice:
     ----------
     question : Planned
         The question, with the family of the draft.
-    dummies : Dummies
+    dummies : StatedDummies
         Dummies of each shuffler.
     limit : float
         Half-width without local noise, as a share of the range: no local budget gives a smaller one.
@@ -292,7 +292,7 @@ class Choice:
     """
 
     question: Planned
-    dummies: Dummies
+    dummies: StatedDummies
     limit: float
     rows: tuple[Row, ...]
     cannot: str
@@ -561,7 +561,7 @@ def _first_of_each(questions: Sequence[Planned]) -> list[int]:
 
 
 @lru_cache(maxsize=1024)
-def half_width_of(question: Planned, dummies: Dummies, levels: Levels, shufflers: int = 1) -> float:
+def half_width_of(question: Planned, dummies: StatedDummies, levels: Levels, shufflers: int = 1) -> float:
     """Return the half-width if people answer at several budgets, as a share of the range.
 
     Parameters

@@ -38,7 +38,7 @@ from shuffledp.accounting import (
 )
 from shuffledp.ball import BallDummies
 from shuffledp.budgets import Budgets
-from shuffledp.collection.asked import Dummies, Level, same_hand
+from shuffledp.collection.asked import Level, StatedDummies, same_hand
 from shuffledp.collection.draw import SLACK, Family
 from shuffledp.collection.laws import (
     CROWD_SLACK,
@@ -74,7 +74,7 @@ _TAIL = 110.0
 
 
 def work_of(
-    draws: Sequence[Sequence[int]], questions: Sequence[Family], dummies: Sequence[Dummies], reports: int
+    draws: Sequence[Sequence[int]], questions: Sequence[Family], dummies: Sequence[StatedDummies], reports: int
 ) -> int:
     """Return a measure of the work of certifying a floor for each level.
 
@@ -94,7 +94,7 @@ def work_of(
 
 
 def check_work(
-    draws: Sequence[Sequence[int]], questions: Sequence[Family], dummies: Sequence[Dummies], reports: int
+    draws: Sequence[Sequence[int]], questions: Sequence[Family], dummies: Sequence[StatedDummies], reports: int
 ) -> None:
     """Refuse a task whose certification takes longer than anybody should wait for somebody else's task.
 
@@ -111,7 +111,7 @@ def check_work(
         )
 
 
-def _atoms(family: Family, law: Dummies, reports: int) -> int:
+def _atoms(family: Family, law: StatedDummies, reports: int) -> int:
     """Return the number of counts that one question needs at one level.
 
     Where the reports of an answer are not one of two halves, pairs of counts are needed.
@@ -137,7 +137,7 @@ _STEPS = 30
 def floor(
     draws: Sequence[Sequence[int]],
     questions: Sequence[Family],
-    dummies: Sequence[Dummies],
+    dummies: Sequence[StatedDummies],
     delta: float,
     reports: int = 1,
 ) -> tuple[float, ...]:
@@ -149,7 +149,7 @@ def floor(
         For each level and question an integer K: K/2^64 is the probability of a report that is the record's own.
     questions : sequence of Family
         Randomizers of the questions.
-    dummies : sequence of Dummies
+    dummies : sequence of StatedDummies
         Dummies that the shuffler adds to each question.
     delta : float
         Central delta, in (0, 1).
@@ -209,7 +209,7 @@ def check_floor(draft: Draft) -> tuple[float, ...]:
 
 def dummies_for(
     levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float, reports: int = 1
-) -> tuple[Dummies, ...]:
+) -> tuple[StatedDummies, ...]:
     """Return the smallest dummies of each question that keep every level's promise.
 
     Questions of one bit take the discrete Laplace law, which needs the fewest. A promise that needs dummies is kept
@@ -239,9 +239,9 @@ def dummies_for(
         reports=reports,
     )
     return tuple(
-        Dummies("laplace", each.count, each.thresholds)
+        StatedDummies("laplace", each.count, each.thresholds)
         if isinstance(each, DiscreteLaplace)
-        else Dummies("uniform", each.count)
+        else StatedDummies("uniform", each.count)
         for each in calibration.dummies
     )
 
@@ -249,7 +249,7 @@ def dummies_for(
 @lru_cache(maxsize=64)
 def dummies_if_any(
     levels: tuple[tuple[float, float], ...], families: tuple[Family, ...], delta: float, reports: int
-) -> tuple[Dummies, ...] | Refused:
+) -> tuple[StatedDummies, ...] | Refused:
     """Return what `dummies_for` returns, or its refusal, or that of a draft that takes too long to certify.
 
     Parameters
@@ -258,7 +258,7 @@ def dummies_if_any(
         As for `dummies_for`.
     """
 
-    def certifiable() -> tuple[Dummies, ...]:
+    def certifiable() -> tuple[StatedDummies, ...]:
         dummies = dummies_for(levels, families, delta, reports)
         draws = [[family.threshold(epsilon0) for family in families] for epsilon0, _ in levels]
         check_work(draws, families, dummies, reports)
@@ -380,7 +380,7 @@ def reports_of(draft: Draft) -> int:
     return 2 if draft.admission == "open" else 1
 
 
-def law_of(dummies: Dummies) -> Uniform | OnesLaw:
+def law_of(dummies: StatedDummies) -> Uniform | OnesLaw:
     """Return the dummies of a task of version 1 as an object of `shuffledp.dummies`."""
     return Uniform(dummies.count) if dummies.law == "uniform" else OnesLaw(dummies.draw)
 
@@ -457,14 +457,14 @@ def _joint_floors(draft: Draft, place: int | None = None) -> tuple[JointFloor, .
 
 @lru_cache(maxsize=512)
 def _floor(
-    draw: tuple[int, ...], families: tuple[Family, ...], dummies: tuple[Dummies, ...], delta: float, reports: int
+    draw: tuple[int, ...], families: tuple[Family, ...], dummies: tuple[StatedDummies, ...], delta: float, reports: int
 ) -> float:
     return float(_floor_profile(draw, families, dummies, reports).epsilon(delta).upper)
 
 
 @remembered_by_thread(16)
 def _floor_profile(
-    draw: tuple[int, ...], families: tuple[Family, ...], dummies: tuple[Dummies, ...], reports: int
+    draw: tuple[int, ...], families: tuple[Family, ...], dummies: tuple[StatedDummies, ...], reports: int
 ) -> PrivacyProfile:
     columns = list(zip(families, dummies, draw, strict=True))
 
@@ -483,7 +483,7 @@ def _floor_profile(
 
 @lru_cache(maxsize=512)
 def _crowd(
-    parts: tuple[tuple[tuple[Family, Dummies | None], int], ...],
+    parts: tuple[tuple[tuple[Family, StatedDummies | None], int], ...],
     people: tuple[tuple[float, int], ...],
     budget: float,
     delta: float,
@@ -527,7 +527,7 @@ def _two_reports(epsilon_at: Callable[[float], float], delta: float) -> float:
 
 LANGUAGES = ("en", "de", "fr")
 CROWD_TELLS = 0.95
-"""Share of the promise below which the epsilon for an honest crowd is stated: above it the crowd hides nobody."""
+"""Share of the promise below which the epsilon for an honest crowd is stated: above it, it is nearly the promise."""
 READ = frozenset(
     ("together_reads", "together_reads_open", "together_reads_part", "one_hand_reads", "one_hand_reads_part")
 )

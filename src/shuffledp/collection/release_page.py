@@ -446,8 +446,8 @@ def _collection_trust(draft: Draft) -> Iterator[str]:
         yield f"{hands.analyzer} both shuffles and analyzes; nobody but the person's own device need be honest."
     else:
         yield (
-            f"The shuffler ({hands.shuffler}) must add the dummies, permute, forget who sent what, and not side with "
-            f"the analyzer ({hands.analyzer}); if it does side with the analyzer, only the local budget protects."
+            f"The shuffler ({hands.shuffler}) must add the dummies, permute, forget who sent what, and not collude "
+            f"with the analyzer ({hands.analyzer}); if it does, only the local guarantee holds."
         )
     yield f"Whoever serves the survey page ({hands.page}) must serve the true one."
     if not hands.one_hand:

@@ -16,7 +16,7 @@ from shuffledp.collection.asked import (
     MOST_CHOICES,
     MOST_OPTIONS,
     MOST_PEOPLE,
-    Dummies,
+    StatedDummies,
     check_order,
     read_order,
 )
@@ -686,7 +686,7 @@ def _time(fields: Fields, name: str) -> str:
     return value
 
 
-def _written(dummies: Dummies) -> dict[str, Any]:
+def _written(dummies: StatedDummies) -> dict[str, Any]:
     known: dict[str, Any] = {"law": dummies.law, "count": dummies.count}
     return known | ({"draw": [str(word) for word in dummies.draw]} if dummies.law == "laplace" else {})
 

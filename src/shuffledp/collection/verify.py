@@ -110,7 +110,9 @@ def check_words(draft: Draft, place: int, counts: Sequence[int], answer: Answer)
         estimate = estimate_question(draft, place, columns)
         words = more_of(draft, place, estimate, columns[0].counts).words
         if words is None or not isinstance(estimate, WordsEstimate):
-            raise InvalidInput(f"the release: {what} has no dictionary")
+            raise InvalidInput(
+                f"the release: {what} lists words, but the survey asks this question without a dictionary"
+            )
         for key, true in words_to_json(question, words).items():
             _same(f"{what}, {key}", answer[key], true)
         named = estimate.some(words.named)
@@ -193,7 +195,7 @@ def _axes(question: Question) -> tuple[tuple[str, tuple[Text, ...]], tuple[str, 
 def _listed(entries: Sequence[Answer], names: Sequence[str], what: str) -> FloatArray:
     """Return the shares in a list, after checking that it has exactly these names in this order."""
     if [each["category"] for each in entries] != list(names):
-        raise InvalidInput(f"the release: {what} are not those of the answers that were asked for")
+        raise InvalidInput(f"the release: {what} must list the survey's answers, in the survey's order")
     return np.array([float(each["frequency"]) for each in entries])
 
 

@@ -91,7 +91,7 @@ def train(
         int | None,
         typer.Option(
             "--clients",
-            parser=o.whole_number,
+            parser=o.typed_whole,
             metavar="K",
             help="Spread the rows over K clients at random, where the data have none.",
             rich_help_panel=DATA,
@@ -142,7 +142,7 @@ def train(
         int | None,
         typer.Option(
             "--rounds",
-            parser=o.whole_number,
+            parser=o.typed_whole,
             metavar="T",
             help="Messages of every client; the guarantee covers all (default 20).",
             rich_help_panel=MODEL,
@@ -201,7 +201,7 @@ def train(
         int,
         typer.Option(
             "--min-messages",
-            parser=o.whole_number,
+            parser=o.typed_whole,
             metavar="M",
             help="A round with fewer messages is not released.",
             rich_help_panel=MODEL,
@@ -252,7 +252,7 @@ def train(
         int | None,
         typer.Option(
             "--patience",
-            parser=o.whole_number,
+            parser=o.typed_whole,
             metavar="R",
             help="End after R rounds without a better accuracy on --public, and keep the best model; the guarantee is "
             "that of all rounds asked for.",

@@ -389,7 +389,8 @@ def bucket_budgets(
     weights : {"population", "precision"}
         How visible levels are combined.
     drop_below : float
-        Users with a smaller budget take no part (and hide nobody). Default 0: everybody takes part.
+        Users with a smaller budget take no part, so they do not hide the others either. Default 0: everybody takes
+        part.
     around : Circumstances
         Rounds, and the users that the guarantee relies on; the error is that of one round in which all report, the
         dummies' variance included.
@@ -503,7 +504,7 @@ def check_rounding(levels: int | None, drop_below: float) -> None:
     if levels is not None:
         whole_number(levels, "levels", 1, MOST_LEVELS)
     if not 0.0 <= drop_below <= MAX_EPSILON0:
-        raise InvalidInput(f"drop_below must be a budget from 0 to 700; got {shown(drop_below)}")
+        raise InvalidInput(f"drop_below must be a budget from 0 to {MAX_EPSILON0:g}; got {shown(drop_below)}")
 
 
 def who_stays(budgets: Budgets, drop_below: float) -> Budgets:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.accounting import MANY_LEVELS, Target, certify
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import Dummies
-from shuffledp.errors import MAX_EPSILON0, InvalidInput, Told, shown
+from shuffledp.errors import BUDGET_RULE, MAX_EPSILON0, InvalidInput, Told, shown
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.planning.question import (
     MOST_HIDING,
@@ -292,7 +292,8 @@ def _own_budgets(epsilons: ArrayLike) -> FloatArray:
     own = np.asarray(epsilons, dtype=np.float64)
     bad = np.flatnonzero(~((own >= 0.0) & (own <= MAX_EPSILON0)).ravel())
     if bad.size:
-        raise InvalidInput(f"epsilon0 must be from 0 to 700; got {own.ravel()[bad[0]]} (entry {bad[0] + 1})")
+        first = int(bad[0])
+        raise InvalidInput(f"epsilon0 must be {BUDGET_RULE}; got {own.ravel()[first]} (entry {first + 1})")
     return own
 
 

@@ -158,9 +158,7 @@ class Frequency(Question):
             if label is not None and label not in self.categories:
                 examples = ", ".join(repr(category) for category in self.categories[:5])
                 more = ", ..." if len(self.categories) > 5 else ""
-                raise InvalidInput(
-                    f"`{parameter}` must be one of the categories ({examples}{more}); got {shown(label)}"
-                )
+                raise InvalidInput(f"`{parameter}` must be a category ({examples}{more}); got {shown(label)}")
         return recode
 
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> NDArray[np.int64]:

@@ -446,7 +446,7 @@ class FrequentItems(Question):
                 listed = label in self.candidates
                 if not listed and parameter == "other":
                     raise InvalidInput(
-                        f"`other` must be one of the candidates; got {shown(label)}; leave it out, and a record that "
+                        f"`other` must be a candidate; got {shown(label)}; leave it out, and a record that "
                         "is not listed counts as none of them"
                     )
                 continue
@@ -715,7 +715,8 @@ class ItemTally(Tally):
         family = self._family
         if family.domain is None:
             raise InvalidInput(
-                f"reports of {family.name} tell no items without the domain they are of; make the randomizer with it"
+                f"items cannot be read from reports of {family.name} without their domain; give the domain to the "
+                "randomizer"
             )
         n, bits = self.task.budgets.n, family.rows
         signs = LevelSums(self._coefficients(1), family.levels << family.size, n, bits)

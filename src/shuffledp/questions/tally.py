@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets, level_indices
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import InvalidInput, choice, shown
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.questions.question import SHUFFLED, Task, Weights
@@ -435,8 +435,7 @@ class Tally(ABC):
     serves: ClassVar[tuple[Seen, ...]] = ("reports", "levels")
 
     def __init__(self, task: Task) -> None:
-        if task.seen not in self.serves:
-            raise InvalidInput(f"seen must be one of {', '.join(self.serves)} here; got {shown(task.seen)}")
+        choice(task.seen, "seen", self.serves)
         self.task = task
         self._n = self._key = 0
         self._only: Any = None

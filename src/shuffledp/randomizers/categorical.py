@@ -463,7 +463,8 @@ class UnaryEncoding(TwoLevelFamily):
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
         """Return the relative masses of the reports with a 1 in none, one, two, and all of three records' bits.
 
-        Of one or two records, given ones are meant; see `TwoLevelFamily.triple_weights`.
+        The second number is for one fixed record alone, the third for two fixed records alone; by symmetry it does not
+        matter which. See `TwoLevelFamily.triple_weights`.
         """
         odds = float(self._odds(np.asarray(epsilon0)))
         return 1.0, odds, odds**2, odds**3

@@ -103,7 +103,7 @@ class LocalHashing(TwoLevelFamily):
         two of at most `largest_range`. By default it is the one of these with the least variance at each budget: at
         most 7.7 % above that of the best real number e^epsilon0 + 1 (OLH: Wang, Blocki, Li, Jha 2017), which is
         reached at epsilon0 = 0.55, and at most 4.6 % from 0.68 on, as long as largest_range is above e^epsilon0. Then
-        the range tells the budget: no mixture family.
+        the range reveals the budget, so this is not a mixture family.
     collision : {"exact", "unknown"}
         "exact" (default): hashes of any three different records are independent and uniform, as for the hashes
         drawn here; any two collide with probability exactly 1/g. "unknown": any family of hashes whatever, drawn
@@ -192,8 +192,9 @@ class LocalHashing(TwoLevelFamily):
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
         """Return the relative masses of the reports that none, one, two, and all of three records make likely.
 
-        Each of three records has the reported value with chance 1/g, independently. Of one or two records, given ones
-        are meant; see `TwoLevelFamily.triple_weights`.
+        Each of three records has the reported value with chance 1/g, independently. The second number is for one fixed
+        record alone, the third for two fixed records alone; by symmetry it does not matter which. See
+        `TwoLevelFamily.triple_weights`.
         """
         others = float(self.hash_range(epsilon0)) - 1.0
         return others**3, others**2, others, 1.0
@@ -430,8 +431,9 @@ class LeveledHashing(TwoLevelFamily):
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
         """Return the relative masses of the reports that none, one, two, and all of three records make likely.
 
-        The records' codes differ at every level, so each has the reported value with chance 1/g, independently. Of one
-        or two records, given ones are meant; see `TwoLevelFamily.triple_weights`.
+        The records' codes differ at every level, so each has the reported value with chance 1/g, independently. The
+        second number is for one fixed record alone, the third for two fixed records alone; by symmetry it does not
+        matter which. See `TwoLevelFamily.triple_weights`.
         """
         return self._flat.triple_weights(epsilon0)
 

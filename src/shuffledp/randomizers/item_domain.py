@@ -137,7 +137,7 @@ class WordItems:
         symbols = self.characters
         if self.alphabet != UTF8 and (len(symbols) < 2 or len(set(symbols)) < len(symbols) or "\0" in symbols):
             raise InvalidInput(
-                f"`alphabet` must be one of {', '.join((*PRESETS, UTF8))}, some of them joined with +, or at least two "
+                f"`alphabet` must be {', '.join((*PRESETS, UTF8))}, several of them joined with +, or at least two "
                 f"different characters; got {shown(self.alphabet)}"
             )
         if self.levels > MOST_LEVELS:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import InvalidInput, local_budgets, shown
+from shuffledp.errors import MAX_EPSILON0, InvalidInput, local_budgets, shown
 from shuffledp.numerics.floats import LEAST_MASS, FloatArray, round_down, round_up
 from shuffledp.randomizers.base import CellSpread, PairBlanket, PairCounts, ReportSets
 
@@ -411,9 +411,6 @@ def _apart(pair: PairBlanket) -> float:
 # Memoised reports: a noisy report drawn once (the memo) and sent in every round, with or without fresh noise.
 
 
-_LARGEST = 700.0
-
-
 @dataclass(frozen=True)
 class Memoised:
     """Reports of one bit made in every round from one permanent report, the memo.
@@ -483,8 +480,8 @@ class Memoised:
         small = budgets[budgets < self.permanent]
         if small.size:
             raise InvalidInput(
-                f"the memo is drawn with budget {shown(self.permanent)}, above a stated epsilon0 of "
-                f"{shown(float(small[0]))}; state at least that"
+                f"every epsilon0 must be at least {shown(self.permanent)}, the budget with which the memo is drawn; "
+                f"got {shown(float(small[0]))}"
             )
 
     def rows(self, rounds: int) -> FloatArray:
@@ -531,9 +528,9 @@ class Memoised:
 
 
 def _budget(name: str, value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0.0 < value <= _LARGEST:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0.0 < value <= MAX_EPSILON0:
         return float(value)
-    raise InvalidInput(f"{name} must be a budget above 0, at most {_LARGEST:g} nats; got {shown(value)}")
+    raise InvalidInput(f"{name} must be a budget above 0, at most {MAX_EPSILON0:g} nats; got {shown(value)}")
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,8 @@ class Piecewise(WindowFamily):
         Number K of cells, from 4 to 2^20; an odd number is raised by one. Default 4096.
     window : int, optional
         Number w of cells of the window, from 1 to K - 1, for every budget: a mixture family. By default the best
-        number for each budget; then the spread of the reports reveals the budget: no mixture family.
+        number for each budget; then the spread of the reports reveals the budget, so this is not a
+        mixture family.
 
     Raises
     ------

@@ -246,12 +246,18 @@ class SeededFamily(TwoLevelFamily):
 
     @property
     def unit(self) -> float:
-        """The number of which `whole_values` counts multiples: 1 unless a subclass needs a finer unit."""
+        """Unit of the whole numbers that `whole_values` returns: a value is that number times this unit.
+
+        1 unless a subclass needs a finer one.
+        """
         return 1.0
 
     @property
     def square_unit(self) -> float:
-        """The number of which `whole_squares` counts multiples: 1 unless a subclass needs a finer unit."""
+        """Unit of the whole numbers that `whole_squares` returns: a square is that number times this unit.
+
+        1 unless a subclass needs a finer one.
+        """
         return 1.0
 
     @property

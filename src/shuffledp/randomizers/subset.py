@@ -196,8 +196,8 @@ class SubsetSelection(TwoLevelFamily):
         Number of categories, from 2 to 1e9.
     size : int, optional
         The size d of the subset, from 1 to k - 1, one for every budget: a mixture family. By default it is the
-        best one for each budget, k/(e^epsilon0 + 1) rounded, at least 1; then the size tells the budget: no
-        mixture family (unless k is 2 or 3, when it is always 1).
+        best one for each budget, k/(e^epsilon0 + 1) rounded, at least 1; then the size reveals the
+        budget, so this is not a mixture family (unless k is 2 or 3, when it is always 1).
 
     Raises
     ------

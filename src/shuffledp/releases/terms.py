@@ -89,7 +89,7 @@ def _question(given: object) -> object:
     from shuffledp.questions.question import Question
 
     if not isinstance(given, Question):
-        raise InvalidInput(f"question must be one of the questions, such as Mean(0, 100); got {shown(given)}")
+        raise InvalidInput(f"question must be a question such as Mean(0, 100); got {shown(given)}")
     return given
 
 

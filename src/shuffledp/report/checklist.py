@@ -172,8 +172,8 @@ def _certified(guarantee: Guarantee) -> str:
 def _trust(answer: Answer) -> Iterator[str]:
     setting = answer.guarantee.setting
     yield (
-        "The shuffler must mix uniformly, strip names, times and order, and not side with the analyzer; if it does "
-        "side with the analyzer, only the local budget protects."
+        "The shuffler must mix uniformly, strip names, times and order, and not collude with the analyzer; if it "
+        "does, only the local guarantee holds."
     )
     yield "The program that randomizes a record must draw its noise as stated. The analyzer need not be honest."
     if _one_program(answer):
@@ -188,7 +188,7 @@ def _trust(answer: Answer) -> Iterator[str]:
 
 def _allowed(setting: Setting) -> list[str]:
     named = {
-        f"if at most {wording.count(setting.colluding)} of the other users side with the analyzer": setting.colluding
+        f"if at most {wording.count(setting.colluding)} of the other users collude with the analyzer": setting.colluding
         > 0,
         f"if at most {wording.percent(setting.missing)} stay away or send junk": setting.missing > 0.0,
     }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from shuffledp.accounting import bounds
 from shuffledp.dummies import Uniform
+from shuffledp.errors import MAX_EPSILON0
 from shuffledp.in_words import (
     DIGITS,
     SAYS_NOTHING,
@@ -32,6 +33,8 @@ from shuffledp.in_words import (
     with_error,
 )
 from shuffledp.numerics.floats import Interval, next_above
+from shuffledp.randomizers import Channel
+from shuffledp.randomizers.base import HiddenByFakes, ReportSets
 from shuffledp.setting import Evidence, Guarantee, Kind, LevelGuarantee, Setting
 
 if TYPE_CHECKING:
@@ -67,6 +70,7 @@ __all__ = [
     "share",
     "situation",
     "some_levels",
+    "two_values_notes",
     "unit",
     "unshuffled",
     "up",
@@ -113,7 +117,7 @@ def odds_factor(epsilon: float) -> str:
     if epsilon <= 0.0:
         return "1"
     digits = DIGITS if epsilon >= 1e-3 else min(2 - math.floor(math.log10(epsilon)), 8)
-    return up(next_above(math.exp(epsilon)), digits) if epsilon < 700 else "∞"
+    return up(next_above(math.exp(epsilon)), digits) if epsilon < MAX_EPSILON0 else "∞"
 
 
 def moves(epsilon: float, delta: float) -> str:
@@ -305,7 +309,20 @@ def weighted_by(release: Release) -> str:
 
 def guarantee_notes(guarantee: Guarantee, people: int | None = None) -> list[str]:
     """Return sentences on the limits of a guarantee, where a reader could expect more; ``people`` is their number."""
-    return [*dummies_notes(guarantee), *large_delta_notes(guarantee, people)]
+    return [*dummies_notes(guarantee), *two_values_notes(guarantee.setting), *large_delta_notes(guarantee, people)]
+
+
+def two_values_notes(setting: Setting) -> list[str]:
+    """Return advice where records of two values are randomized as if they had many: `rr` is made for them.
+
+    Of all randomizers of a budget, randomized response estimates the share of one of two values with the least error
+    (Kairouz, Oh and Viswanath 2016).
+    """
+    law = setting.law
+    bit = isinstance(law, HiddenByFakes) and law.report_sets == ReportSets(2, disjoint=True)
+    if setting.records is None or law is None or bit or isinstance(setting.randomizer, Channel):
+        return []
+    return [f"Records of two values may be sent by rr, which errs less than {law.name} at the same local budget."]
 
 
 def large_delta_notes(guarantee: Guarantee, people: int | None = None) -> list[str]:
@@ -327,7 +344,7 @@ def dummies_notes(guarantee: Guarantee) -> list[str]:
     return [
         f"With {counted_dummies(guarantee.setting)} an honest shuffler keeps epsilon at {up(floor.upper)} for every "
         f"number of people and whatever all the others send; if the others are as the setting says, "
-        f"{up(crowd.upper)} holds. If the shuffler sides with the analyzer, only the local budget holds."
+        f"{up(crowd.upper)} holds. If the shuffler colludes with the analyzer, only the local guarantee holds."
     ]
 
 

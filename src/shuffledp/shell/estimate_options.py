@@ -15,14 +15,14 @@ from typing import Annotated, Any
 import typer
 
 from shuffledp.releases.terms import People, Terms, options
-from shuffledp.shell.options import RESULT, file_path, number, whole_number
+from shuffledp.shell.options import RESULT, file_path, number, typed_whole
 
 OPTIONS = options()
 _READERS: Mapping[str, tuple[Any, Callable[[str], Any] | None]] = {
     "text": (str, None),
     "texts": (list[str], None),
     "number": (float, number),
-    "whole": (int, whole_number),
+    "whole": (int, typed_whole),
     "file": (Path, file_path),
     "flag": (bool, None),
 }
@@ -103,7 +103,7 @@ MaxLength = Annotated[
     int,
     typer.Option(
         "--max-length",
-        parser=whole_number,
+        parser=typed_whole,
         metavar="L",
         help="Without --candidates: most characters of an item. The shorter, the rarer the items that are found.",
     ),

@@ -35,17 +35,17 @@ def number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a number; write it like 0.5 or 1e-6") from None
+        raise typer.BadParameter(f"{shown(text)} is not a number; write it like 0.5 or 1e-6") from None
 
 
-def whole_number(text: str) -> int:
+def typed_whole(text: str) -> int:
     """Return the value of a whole-number option; 1e6 and 1_000_000 are accepted for a million."""
     with contextlib.suppress(ValueError):
         return int(text)
     with contextlib.suppress(ValueError):
         if (value := float(text)).is_integer():
             return int(value)
-    raise typer.BadParameter(f"{text!r} is not a whole number; write it like 10000 or 1e4")
+    raise typer.BadParameter(f"{shown(text)} is not a whole number; write it like 10000 or 1e4")
 
 
 def file_path(text: str) -> Path:
@@ -69,7 +69,7 @@ N = Annotated[
     int | None,
     typer.Option(
         "--n",
-        parser=whole_number,
+        parser=typed_whole,
         metavar="N",
         help="Number of users, with --epsilon0.",
         rich_help_panel=POPULATION,
@@ -130,7 +130,7 @@ Rounds = Annotated[
     int,
     typer.Option(
         "--rounds",
-        parser=whole_number,
+        parser=typed_whole,
         metavar="T",
         help="Collections from the same users, each with fresh noise and a fresh shuffle.",
         rich_help_panel=SITUATION,
@@ -156,7 +156,7 @@ Colluding = Annotated[
     int,
     typer.Option(
         "--colluding",
-        parser=whole_number,
+        parser=typed_whole,
         metavar="K",
         help="Users who may show the analyzer which reports are theirs.",
         rich_help_panel=SITUATION,
@@ -176,7 +176,7 @@ GroupSize = Annotated[
     int,
     typer.Option(
         "--group-size",
-        parser=whole_number,
+        parser=typed_whole,
         metavar="K",
         help="Protect groups of so many users, not only single ones.",
         rich_help_panel=SITUATION,
@@ -186,7 +186,7 @@ ReportsPerUser = Annotated[
     int,
     typer.Option(
         "--reports-per-user",
-        parser=whole_number,
+        parser=typed_whole,
         metavar="M",
         help="Reports each user sends in a round, each with the whole budget.",
         rich_help_panel=SITUATION,
@@ -196,7 +196,7 @@ Records = Annotated[
     int | None,
     typer.Option(
         "--records",
-        parser=whole_number,
+        parser=typed_whole,
         metavar="2",
         help="State that every record is one of two values (2 is the only choice) and, if the randomizer is any, that "
         "all users of a budget run the same one.",
@@ -226,7 +226,7 @@ Promises = Annotated[
 Questions = Annotated[
     int,
     typer.Option(
-        "--questions", parser=whole_number, metavar="Q", help="With --find dummies: questions under one promise."
+        "--questions", parser=typed_whole, metavar="Q", help="With --find dummies: questions under one promise."
     ),
 ]
 Delta = Annotated[
@@ -251,7 +251,8 @@ Find = Annotated[
     typer.Option(
         "--find",
         metavar="WHAT",
-        help="epsilon0, n, rounds, scale (a factor on all budgets) or dummies; needed only if the rest does not tell.",
+        help="epsilon0, n, rounds, scale (a factor on all budgets) or dummies; required only if it cannot be inferred "
+        "from the other options.",
     ),
 ]
 Bounds = Annotated[
@@ -298,18 +299,18 @@ High = Annotated[
 ]
 Bins = Annotated[
     int,
-    typer.Option("--bins", parser=whole_number, metavar="B", help="Number of bins of equal width, known beforehand."),
+    typer.Option("--bins", parser=typed_whole, metavar="B", help="Number of bins of equal width, known beforehand."),
 ]
 QuantileBins = Annotated[
     int,
     typer.Option(
-        "--bins", parser=whole_number, metavar="B", help="Number of bins of equal width: quantiles are told to a bin."
+        "--bins", parser=typed_whole, metavar="B", help="Number of bins of equal width: quantiles are told to a bin."
     ),
 ]
 Branching = Annotated[
     int,
     typer.Option(
-        "--branching", parser=whole_number, metavar="K", help="Children of a node of the tree of ranges; 4 is good."
+        "--branching", parser=typed_whole, metavar="K", help="Children of a node of the tree of ranges; 4 is good."
     ),
 ]
 At = Annotated[
@@ -375,7 +376,7 @@ SimulationSeed = Annotated[
     int | None,
     typer.Option(
         "--simulation-seed",
-        parser=whole_number,
+        parser=typed_whole,
         metavar="N",
         help="Repeatable noise from a seed, for testing: the output is marked NOT PRIVATE.",
         rich_help_panel=RESULT,
@@ -435,7 +436,7 @@ SkipLines = Annotated[
     int,
     typer.Option(
         "--skip-lines",
-        parser=whole_number,
+        parser=typed_whole,
         metavar="K",
         help="Lines above the header of a text file that belong to no table.",
         rich_help_panel=WRITTEN,
@@ -445,7 +446,7 @@ HeaderRows = Annotated[
     int,
     typer.Option(
         "--header-rows",
-        parser=whole_number,
+        parser=typed_whole,
         metavar="K",
         help="Rows of the header of a text file: names are in the first, and the others describe the columns.",
         rich_help_panel=WRITTEN,

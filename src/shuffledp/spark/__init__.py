@@ -8,10 +8,10 @@ from shuffledp.spark.asking import (
     quantiles,
     release,
     release_together,
-    simulate_partitions,
     variance,
 )
 from shuffledp.spark.frames import local_session
+from shuffledp.spark.testing import simulate_partitions
 
 __all__ = [
     "frequency",

@@ -400,7 +400,8 @@ def laid_out(path: Path, name: str, declared: str | None, options: TableOptions)
         for row in range(1, options.header_rows):
             if not (skipped := _record(stream)):
                 raise InvalidInput(
-                    f"{name} has {row} rows from its header on, and `header_rows` says {options.header_rows}"
+                    f"`header_rows` is {options.header_rows}, but {name} has only {row} rows from its header on; state "
+                    f"at most {row}"
                 )
             if _LONE_RETURN.search(_outside(skipped)):
                 raise two_line_ends(f"row {row + 1} of the header of {name}")

@@ -455,8 +455,7 @@ class TableOptions:
         object.__setattr__(self, "thousands", between)
         if between is not None and (between not in THOUSANDS or between == self.decimal):
             raise InvalidInput(
-                "`thousands` must be one of , . _ apostrophe and space, and not the decimal mark; got "
-                f"{shown(self.thousands)}",
+                f"`thousands` must be , . _ apostrophe or space, and not the decimal mark; got {shown(self.thousands)}",
                 "thousands",
             )
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from shuffledp.accounting.profiles.knots import Points, ProfileTable, View, dominating_pair
-from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon, gaussian_mu, safe_side
+from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon, gaussian_mu, log_end, safe_side
 from shuffledp.errors import InconsistentBounds, InvalidInput, check_delta, whole_number
 from shuffledp.numerics.floats import TINY, Enclosure, FloatArray, Interval, Upper, deflated, inflated, roundoff
 from shuffledp.numerics.losses import LossLaw, LossSum
@@ -305,10 +305,10 @@ class ComposedProfile(PrivacyProfile):
         """Return an equal share of delta for each round, rounded down."""
         return deflated(delta / sum(count for _, count in self.parts), 4)
 
-    def _added_up(self, delta: float) -> float:
+    def _added_up(self, delta: float) -> Upper:
         """Upper bound on epsilon(delta): that of each round, at an equal share of delta, added over all rounds."""
         share = self._share(delta)
-        return inflated(math.fsum(count * part.rough_epsilon(share) for part, count in self.parts), 4)
+        return Upper(inflated(math.fsum(count * part.rough_epsilon(share) for part, count in self.parts), 4))
 
     def renyi_directions(self, t: FloatArray) -> tuple[Enclosure, Enclosure]:
         """Enclose the Renyi divergences (nats) of order t + 1 in both directions: the sums over the rounds."""
@@ -373,8 +373,8 @@ class FromAbove(PrivacyProfile):
 
     parts: tuple[PrivacyProfile, ...]
     finely: bool = False
-    _known: dict[float, tuple[float, frozenset[int]]] = field(
-        default_factory=dict[float, tuple[float, frozenset[int]]], repr=False
+    _known: dict[float, tuple[Upper, frozenset[int]]] = field(
+        default_factory=dict[float, tuple[Upper, frozenset[int]]], repr=False
     )
     _order: list[float] = field(default_factory=list[float], repr=False)
 
@@ -408,7 +408,7 @@ class FromAbove(PrivacyProfile):
         both = Interval(-math.inf, self.log_above(epsilon))
         return both, both
 
-    def log_above(self, epsilon: float) -> float:
+    def log_above(self, epsilon: float) -> Upper:
         """Return the smallest upper bound on log delta(epsilon) among the parts that are evaluated there."""
         if epsilon not in self._known:
             logs = {i: self._look(self.parts[i], epsilon) for i in self._candidates(epsilon)}
@@ -426,11 +426,8 @@ class FromAbove(PrivacyProfile):
         """
         return cls(tuple(_leaves(SmallestProfile(bounds))), finely=True)
 
-    def _look(self, part: PrivacyProfile, epsilon: float) -> float:
-        if not self.finely:
-            return part.log_above(epsilon)
-        value = part.delta_above(epsilon)
-        return math.log(value) if value > 0.0 else -math.inf
+    def _look(self, part: PrivacyProfile, epsilon: float) -> Upper:
+        return log_end(part.delta_above(epsilon)) if self.finely else part.log_above(epsilon)
 
     def _inverse(self, target: float) -> Interval:
         """Return the smallest of the parts' epsilons; see `SmallestProfile`."""

@@ -93,7 +93,7 @@ def dominating_mu(profile: PrivacyProfile, outside: float, *, at_least: float = 
     return Upper(max(knots.mu, at_least))
 
 
-def _reach(profile: PrivacyProfile, share: float) -> float:
+def _reach(profile: PrivacyProfile, share: float) -> Upper:
     """Return an epsilon at which the certified delta is at most the share."""
     end = profile.vanishes_at
     if share > 0.0 and profile.mass_at_infinity.upper <= share:
@@ -107,7 +107,7 @@ def _reach(profile: PrivacyProfile, share: float) -> float:
     if end > _FARTHEST:
         raise OutOfRegime(f"mu is computed where delta falls to outside before epsilon = {_FARTHEST:g}; got {end:g}")
     while end < profile.vanishes_at and profile.delta(end).upper > share:  # the computed curve may be jagged
-        end *= _STEP
+        end = Upper(end * _STEP)
         if end > _FARTHEST:
             raise NotConverged(f"delta was not seen to be at most {share:g} at any epsilon up to {_FARTHEST:g}")
     return min(end, profile.vanishes_at)

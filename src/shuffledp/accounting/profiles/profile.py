@@ -28,7 +28,7 @@ from shuffledp.accounting.profiles.knots import (
     tradeoff,
 )
 from shuffledp.errors import NotConverged, check_delta, check_epsilon
-from shuffledp.numerics.floats import TINY, UNBOUNDED, Enclosure, FloatArray, Interval, Upper, deflated, roundoff
+from shuffledp.numerics.floats import TINY, UNBOUNDED, Enclosure, FloatArray, Interval, Lower, Upper, deflated, roundoff
 from shuffledp.numerics.functions import crossing, log_ndtr
 
 _FAR = 700.0
@@ -98,12 +98,12 @@ def _root(points: list[tuple[float, float]]) -> float:
     return straight - bend if abs(bend) < 0.5 * abs(straight - a) + 1e-3 * abs(straight) else straight
 
 
-def log_end(upper: float) -> float:
+def log_end(upper: float) -> Upper:
     """Return the logarithm of an upper end of delta, rounded up; -inf for 0."""
     if upper <= 0.0:
-        return -math.inf
+        return Upper(-math.inf)
     log = math.log(upper)
-    return log + roundoff(4, abs(log))
+    return Upper(log + roundoff(4, abs(log)))
 
 
 def _log_interval(value: Interval) -> Interval:
@@ -227,16 +227,16 @@ class PrivacyProfile(ABC):
         log_first = _log_interval(first)
         return log_first, log_first if second is first else _log_interval(second)
 
-    def delta_above(self, epsilon: float) -> float:
+    def delta_above(self, epsilon: float) -> Upper:
         """Return the upper end of `delta` at epsilon (nats, at least 0), for callers who need no lower end."""
         return self.delta(epsilon).upper
 
-    def deltas_quickly(self, epsilons: list[float]) -> list[float]:
+    def deltas_quickly(self, epsilons: list[float]) -> list[Upper]:
         """Return upper bounds on delta at epsilons (nats), near `delta_above` but found sooner where that is slow."""
         self.prepare(epsilons)
         return [self.delta_above(epsilon) for epsilon in epsilons]
 
-    def delta_below(self, epsilon: float) -> float:
+    def delta_below(self, epsilon: float) -> Lower:
         """Return the lower end of `delta` at epsilon (nats, at least 0), for callers who need no upper end."""
         return self.delta(epsilon).lower
 
@@ -245,7 +245,7 @@ class PrivacyProfile(ABC):
         """Whether each end of `delta` costs an evaluation of its own, so that a search asks for one at a time."""
         return False
 
-    def log_above(self, epsilon: float) -> float:
+    def log_above(self, epsilon: float) -> Upper:
         """Return the upper end of log delta(epsilon), of the larger direction, for epsilon below `vanishes_at`."""
         return max(end.upper for end in self.log_delta_pair(epsilon))
 
@@ -487,7 +487,7 @@ class PrivacyProfile(ABC):
         forward = renyi_divergences(self.table, t, "forward")
         return forward, renyi_divergences(self.table, t, "reverse") if self.directed else forward
 
-    def _top(self, target: float) -> float:
+    def _top(self, target: float) -> Upper:
         """Return an epsilon at which delta is certainly at most the target; inf if none up to 1e6 is found.
 
         A profile that vanishes at v post-processes a v-LDP report, so it is below randomized response's own,
@@ -496,13 +496,13 @@ class PrivacyProfile(ABC):
         top = self.vanishes_at
         if math.isfinite(top):
             room = deflated(target * (1.0 + math.exp(-top)), 16)
-            return min(top, max(top + math.log1p(-min(room, 0.5)) + roundoff(16, top), TINY))
-        top = 1.0
-        while self.delta(top).upper > target:
-            top *= 2.0
-            if top > 1e6:
-                return math.inf
-        return top
+            return min(top, Upper(max(top + math.log1p(-min(room, 0.5)) + roundoff(16, top), TINY)))
+        at = 1.0
+        while self.delta(at).upper > target:
+            at *= 2.0
+            if at > 1e6:
+                return UNBOUNDED
+        return Upper(at)
 
 
 # Profiles are remembered by the thread that made them: their tables grow while they are asked.

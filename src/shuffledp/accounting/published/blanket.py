@@ -174,10 +174,10 @@ class BlanketInequalityProfile(PrivacyProfile):
         low, high = factor + exponent - doubt, factor + exponent + doubt
         return Interval(min(max(math.exp(min(low, 1.0)) - TINY, 0.0), 1.0), min(math.exp(min(high, 1.0)) + TINY, 1.0))
 
-    def _top(self, target: float) -> float:
+    def _top(self, target: float) -> Upper:
         """Return the budget itself: the inequality may be above randomized response's own profile below it."""
         del target
-        return self.epsilon0
+        return Upper(self.epsilon0)
 
     def _mixture(self, decay: float) -> float:
         """Log(1 - gamma (1 - e^{-decay})); as decay < 2, log1p keeps its relative accuracy."""

@@ -17,7 +17,7 @@ from shuffledp.accounting.theorems.blanket.pairs import LargestProfile
 from shuffledp.accounting.theorems.reports_exact import RecordsProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
-from shuffledp.numerics.floats import Enclosure, FloatArray, Interval, Upper, round_down, round_up
+from shuffledp.numerics.floats import Enclosure, FloatArray, Interval, Lower, Upper, round_down, round_up
 from shuffledp.numerics.functions import ndtr
 from shuffledp.numerics.sums import positive_part
 from shuffledp.randomizers.base import CellSpread, NoiseLaw, PairBlanket
@@ -84,12 +84,12 @@ class CrowdProfile(PrivacyProfile):
         """True: each end comes from laws of its own."""
         return True
 
-    def delta_above(self, epsilon: float) -> float:
+    def delta_above(self, epsilon: float) -> Upper:
         """Return the upper end of `delta` at epsilon (nats)."""
         cheap = epsilon in self._known or not epsilon < min(self.vanishes_at, _LARGEST)
         return self.delta(epsilon).upper if cheap else self._of(epsilon, above=True).upper
 
-    def delta_below(self, epsilon: float) -> float:
+    def delta_below(self, epsilon: float) -> Lower:
         """Return the lower end of `delta` at epsilon (nats)."""
         cheap = epsilon in self._known or not epsilon < min(self.vanishes_at, _LARGEST)
         return self.delta(epsilon).lower if cheap else self._of(epsilon, above=False).lower

@@ -130,7 +130,7 @@ class LinkedBound(AmplificationBound):
             raise OutOfRegime(f"linked is evaluated up to {MOST_CHANGING} rounds if records may change; got {rounds}")
         bundle = ChangingRecords(law.report_sets, rounds, setting.same_record)
         if float(bundle.blanket_mass(setting.budgets.epsilons).max()) < 1e-200:
-            raise OutOfRegime("linked rounds of these budgets hide nobody")
+            raise OutOfRegime("the blanket of linked rounds of these budgets has a mass below 1e-200: it hides no user")
         return one_round_of(setting, bundle)
 
 

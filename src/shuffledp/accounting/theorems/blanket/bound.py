@@ -89,7 +89,7 @@ class _Edges:
     outside: float
     beyond: float
 
-    def most(self, epsilon: float) -> float:
+    def most(self, epsilon: float) -> Upper:
         """Upper bound on delta of every victim of the range."""
         at = min(epsilon, _HOPELESS)
         return charged(self.profile.delta(at).upper, at, self.outside)

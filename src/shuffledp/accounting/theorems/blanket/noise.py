@@ -110,7 +110,7 @@ def shared_chances(
     return np.minimum(2.0 * mass * np.exp(np.minimum(logs, 100.0)) * (1.0 - _WIDER_MARGIN), 1.0)
 
 
-def outside_mass(kind: str, widest: float, far: float) -> float:
+def outside_mass(kind: str, widest: float, far: float) -> Upper:
     """Return an upper bound on the chance that a record in [0, 1] plus noise of at most that scale passes an edge.
 
     Parameters
@@ -122,10 +122,10 @@ def outside_mass(kind: str, widest: float, far: float) -> float:
     far : float
         At least 1: reports outside [1 - far, far] have passed. The records 0 and 1 pass most often.
     """
-    return (tail_above(kind, widest, far - 1.0) + tail_above(kind, widest, far)) * (1.0 + _WIDER_MARGIN)
+    return Upper((tail_above(kind, widest, far - 1.0) + tail_above(kind, widest, far)) * (1.0 + _WIDER_MARGIN))
 
 
-def charged(value: float, epsilon: float, outside: float) -> float:
+def charged(value: float, epsilon: float, outside: float) -> Upper:
     """Return an upper bound on value + e^epsilon outside, at most 1: a divergence with the mass left out charged.
 
     Parameters
@@ -137,7 +137,7 @@ def charged(value: float, epsilon: float, outside: float) -> float:
     outside : float
         The mass left out, at least 0.
     """
-    return min((value + math.exp(min(epsilon, 700.0)) * outside) * (1.0 + _WIDER_MARGIN), 1.0)
+    return Upper(min((value + math.exp(min(epsilon, 700.0)) * outside) * (1.0 + _WIDER_MARGIN), 1.0))
 
 
 def rounded_groups(chances: FloatArray, counts: FloatArray, most: int, without: int) -> tuple[FloatArray, FloatArray]:
@@ -580,16 +580,16 @@ class NoiseProfile(PrivacyProfile):
         """Enclose the blanket theorem's bound (I) on delta(epsilon), with the core that suits that delta."""
         return self._view(self.best_core(epsilon)).delta(epsilon)
 
-    def delta_above(self, epsilon: float) -> float:
+    def delta_above(self, epsilon: float) -> Upper:
         """Return the upper end of `delta` alone, in half the time."""
         if epsilon >= self.top:
             return self.delta(epsilon).upper
-        return min(self._view(self.best_core(epsilon)).most(epsilon), 1.0)
+        return Upper(min(self._view(self.best_core(epsilon)).most(epsilon), 1.0))
 
-    def deltas_quickly(self, epsilons: list[float]) -> list[float]:
+    def deltas_quickly(self, epsilons: list[float]) -> list[Upper]:
         """Return upper ends of `delta` with cores that are expected to be the best, without a comparison."""
         self.prepare(epsilons, self._quick_core)
-        return [min(self._view(self._quick_core(epsilon)).most(epsilon), 1.0) for epsilon in epsilons]
+        return [Upper(min(self._view(self._quick_core(epsilon)).most(epsilon), 1.0)) for epsilon in epsilons]
 
     def _quick_core(self, epsilon: float) -> Core:
         return self._proved(self._promising(10.0 ** -self._depth(self._expected(epsilon)))[0][1], epsilon)

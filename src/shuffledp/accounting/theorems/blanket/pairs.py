@@ -27,6 +27,7 @@ from shuffledp.numerics.floats import (
     Enclosure,
     FloatArray,
     Interval,
+    Lower,
     Upper,
     deflated,
     inflated,
@@ -304,17 +305,17 @@ class OneBudgetProfile(PrivacyProfile):
         """Whether laws above and below the losses are evaluated, one for each end."""
         return bool(self.pair.loss_ulps and self.enclosed)
 
-    def delta_above(self, epsilon: float) -> float:
+    def delta_above(self, epsilon: float) -> Upper:
         """Return the upper end of `delta` at epsilon (nats)."""
         if not self.ends_apart or epsilon in self._known or not epsilon < min(self.top, _LARGEST_OF_PAIR):
             return self.delta(epsilon).upper
-        return max(min(self._ends(epsilon, above=True).upper, 1.0), 0.0)
+        return Upper(max(min(self._ends(epsilon, above=True).upper, 1.0), 0.0))
 
-    def delta_below(self, epsilon: float) -> float:
+    def delta_below(self, epsilon: float) -> Lower:
         """Return the lower end of `delta` at epsilon (nats)."""
         if not self.ends_apart or epsilon in self._known or not epsilon < min(self.top, _LARGEST_OF_PAIR):
             return self.delta(epsilon).lower
-        return max(min(self._ends(epsilon, above=False).lower, 1.0), 0.0)
+        return Lower(max(min(self._ends(epsilon, above=False).lower, 1.0), 0.0))
 
     def _evaluated(self, epsilon: float) -> Interval:
         if epsilon > _LARGEST_OF_PAIR:

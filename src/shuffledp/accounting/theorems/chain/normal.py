@@ -30,7 +30,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.numerics.floats import FloatArray
+from shuffledp.numerics.floats import FloatArray, Upper
 from shuffledp.numerics.functions import ndtr
 from shuffledp.numerics.tails import mills_slope, normal_divergence
 
@@ -534,7 +534,7 @@ class Links:
     weights: Weights
     sizes: tuple[tuple[int, ...], ...]
 
-    def divergence(self, epsilon: float) -> float:
+    def divergence(self, epsilon: float) -> Upper:
         """Return an upper bound on delta(epsilon): the least of (H) there, (H) before, and one message's own.
 
         The true divergence does not increase, so what (H) says at a smaller epsilon holds here.
@@ -546,11 +546,11 @@ class Links:
         """
         own = float(normal_divergence(epsilon, self.mu).upper)
         if not self.sizes:
-            return own
+            return Upper(own)
         at, least = self._ladder
         before = int(np.searchsorted(at, epsilon, side="right")) - 1
         here = float(self._here(np.array([epsilon]), np.array([own]))[0])
-        return min(here, float(least[before]) if before >= 0 else own, own)
+        return Upper(min(here, float(least[before]) if before >= 0 else own, own))
 
     @cached_property
     def _ladder(self) -> tuple[FloatArray, FloatArray]:

@@ -119,7 +119,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.theorems.chain.normal import BERRY_ESSEEN, RatioMoments, remainders
-from shuffledp.numerics.floats import FloatArray
+from shuffledp.numerics.floats import UNBOUNDED, FloatArray, Upper
 from shuffledp.numerics.functions import gammaln
 from shuffledp.numerics.tails import mills_ratio, mills_slope
 
@@ -242,7 +242,7 @@ class PureLinks:
     copies: NDArray[np.int64]
     charges: FloatArray
 
-    def divergence(self, epsilon: float) -> float:
+    def divergence(self, epsilon: float) -> Upper:
         """Return an upper bound of the divergence at epsilon, possibly above that of one report; infinite without ways.
 
         Parameters
@@ -251,12 +251,12 @@ class PureLinks:
             Nats, from 0 to epsilon0.
         """
         if self.last.size == 0:
-            return math.inf
+            return UNBOUNDED
         growth = math.expm1(epsilon)
         kinds = self.law.kinds(growth)
         paid = self.charges * (pure_divergence(self.law.epsilon0, epsilon) + growth)
         least = float((paid + self._centre(growth, kinds)).min())
-        return self._tail(growth, kinds, paid, least) * (1.0 + _DOUBT)
+        return Upper(self._tail(growth, kinds, paid, least) * (1.0 + _DOUBT))
 
     @cached_property
     def _laws(self) -> list[Averages]:

@@ -93,7 +93,7 @@ class RefinedCover:
             todo.append(cut)
         return RefinedCover(tuple(done)), value
 
-    def log_psi_above(self, excess: float) -> float:
+    def log_psi_above(self, excess: float) -> Upper:
         """Return an upper bound on log psi(excess) over all record vectors; psi is the best threshold test's value."""
         return max(part.log_psi_above(excess) for part in self.parts)
 
@@ -262,7 +262,7 @@ class CoverProfile(PrivacyProfile):
         """The epsilon, in nats, from which delta is 0: the victim's own local budget."""
         return Upper(self.epsilon0)
 
-    def log_above(self, epsilon: float) -> float:
+    def log_above(self, epsilon: float) -> Upper:
         """Return an upper bound on log delta(epsilon) that holds for every record vector."""
         scale, excess = victim_line(epsilon, self.epsilon0)
         return scaled_logs(Interval(-math.inf, self.cover.log_psi_above(excess)), scale).upper
@@ -276,7 +276,7 @@ class CoverProfile(PrivacyProfile):
         variance = self.cover.groups.variance
         return gaussian_epsilon(delta, math.tanh(self.epsilon0 / 2.0) / math.sqrt(variance)) if variance else None
 
-    def upper_epsilon(self, target: float, guess: float | None) -> float:
+    def upper_epsilon(self, target: float, guess: float | None) -> Upper:
         """Return an epsilon, in nats, at which delta is certainly at most the target; it is near the smallest such.
 
         Parameters
@@ -296,10 +296,10 @@ class CoverProfile(PrivacyProfile):
         if guess is not None and 0.0 < guess < top:
             upper = self._fast_crossing(most, target, guess, top)
             if upper is not None:
-                return upper
+                return Upper(upper)
         if most(0.0) <= target:
-            return 0.0
-        return crossing(most, target, 0.0, top, guess, self.tolerance)[1]
+            return Upper(0.0)
+        return Upper(crossing(most, target, 0.0, top, guess, self.tolerance)[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -406,7 +406,7 @@ class WorstCountProfile(PrivacyProfile):
     def _from_above(self) -> FromAbove:
         return FromAbove((self,))
 
-    def log_above(self, epsilon: float) -> float:
+    def log_above(self, epsilon: float) -> Upper:
         """Return an upper bound on log delta(epsilon) over all record vectors, from the rough cover."""
         return self._above(self.rough).log_above(epsilon)
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import NotConverged
 from shuffledp.numerics.counts import SuccessCount
-from shuffledp.numerics.floats import EPS, TINY, Enclosure, FloatArray, deflated, inflated, round_up, roundoff
+from shuffledp.numerics.floats import EPS, TINY, Enclosure, FloatArray, Upper, deflated, inflated, round_up, roundoff
 
 # The best threshold test on a count of independent bits, for many crowds at once.
 #
@@ -240,7 +240,7 @@ class LargestBox:
     _asked: list[float] = field(default_factory=list[float], repr=False)
     _bounds: list[FloatArray] = field(default_factory=list[FloatArray], repr=False)
 
-    def at(self, excess: float) -> float:
+    def at(self, excess: float) -> Upper:
         """Return an upper bound on log psi(excess) of every box: the largest of the evaluated ones.
 
         Parameters
@@ -250,7 +250,7 @@ class LargestBox:
         """
         place = bisect.bisect_right(self._asked, excess)
         if place and self._asked[place - 1] == excess:
-            return float(self._bounds[place - 1].max())
+            return Upper(float(self._bounds[place - 1].max()))
         if place and self.boxes > _LIKELY:
             bounds = self._narrowed(excess, chords(excess, self._asked[place - 1 :], self._bounds[place - 1 :]))
         else:
@@ -258,7 +258,7 @@ class LargestBox:
         if len(self._asked) < _MOST_KEPT // self.boxes:
             self._asked.insert(place, excess)
             self._bounds.insert(place, bounds)
-        return float(bounds.max())
+        return Upper(float(bounds.max()))
 
     def _narrowed(self, excess: float, bounds: FloatArray) -> FloatArray:
         """Evaluate boxes until no other one's known bound is above the largest value; return the bounds of all."""
@@ -462,7 +462,7 @@ class CountCover:
         """Indices of the groups whose records change the law of their bits: those with s below 1/2."""
         return int((self.groups.chances < _FAIR).sum())
 
-    def log_psi_above(self, excess: float) -> float:
+    def log_psi_above(self, excess: float) -> Upper:
         """Return an upper bound on log psi(excess) over all record vectors.
 
         Parameters
@@ -600,12 +600,12 @@ class SpreadCover:
             likely, CountCover.of(groups.merged(_FEW, outwards=True), boxes // 4), inflated(charge, 2 * knots.size)
         )
 
-    def log_psi_above(self, excess: float) -> float:
+    def log_psi_above(self, excess: float) -> Upper:
         """Return an upper bound on log psi(excess) over all record vectors, with the charge for unlikely counts."""
         sure = self.sure.log_psi_above(excess)
         charge = math.log(self.charge) if self.charge > 0.0 else -math.inf
         charged = float(np.logaddexp(self.likely.log_psi_above(excess), sure + charge))
-        return min(sure, charged + roundoff(8, 1.0 + abs(charged)))
+        return min(sure, Upper(charged + roundoff(8, 1.0 + abs(charged))))
 
 
 Cover = CountCover | SpreadCover

@@ -144,14 +144,14 @@ class CountedReports:
         return SuccessRange(SuccessCount.of(self.least, self.counts), self.highest)
 
     @cached_property
-    def doubt(self) -> float:
+    def doubt(self) -> Upper:
         """Upper bound on P(fewest <= x)/P(most <= x) - 1 over all x, with `fewest` and `most` the counts of `law`.
 
         Raising chances from l to u divides P(at most x successes) by at most prod (1 - l)/(1 - u).
         """
         with np.errstate(divide="ignore"):
             logs = float((self.most - self.least) / (1.0 - self.most) @ self.counts)
-        return 2.0 * logs if logs < 0.5 else math.inf
+        return Upper(2.0 * logs) if logs < 0.5 else UNBOUNDED
 
     @classmethod
     def of_window(cls, family: WindowFamily, index: int, *, outside: bool) -> CountedReports:
@@ -689,11 +689,9 @@ class WindowWitness(AmplificationBound):
     def many_levels(self, setting: Setting, delta: float, levels: NDArray[np.int64]) -> Enclosure:
         """Return lower ends of epsilon for the victims of many levels.
 
-        A few victims are evaluated, hidden among all users; the others are tested with the same counts, or inferred.
-
-        In a mixture family a victim of a smaller budget leaks no more than one of a larger budget. Of added noise that
-        is false: each victim's own chances of the few victims' windows are put into (W), all users counted as others.
-        See `AmplificationBound.many_levels`.
+        A few victims are evaluated, with all users counted as the others. In a mixture family the ends of the other
+        victims follow, for a smaller budget leaks no more. With added noise they do not, so (W) is evaluated for every
+        victim, in the windows of the few. See `AmplificationBound.many_levels`.
         """
         budgets, noise = setting.budgets, setting.adds_noise
         victim, everybody = self.any_victim(setting), budgets.counts.astype(np.float64)
