@@ -26,7 +26,7 @@ from shuffledp.collection.batch import Batch
 from shuffledp.collection.promise import check_floor
 from shuffledp.collection.sealing import Opener
 from shuffledp.collection.task import PostedTask
-from shuffledp.ledger import Draft, Ledger, Spending, Use
+from shuffledp.ledger import Ledger, NewEntry, Spending, Use
 from shuffledp.numerics.randomness import simulation_random
 from shuffledp.questions.question import Task
 from shuffledp.questions.tally import tally_for, tally_from_state
@@ -116,8 +116,8 @@ def tallies() -> tuple[Task, bytes, bytes]:
     return asked, states[0], states[1]
 
 
-def entered(turn: int) -> Draft:
-    return Draft(f"wave {turn}", f"{turn:02x}", "rr", Spending.stated([(1.0, 0.25)], 1e-9, 100))
+def entered(turn: int) -> NewEntry:
+    return NewEntry(f"wave {turn}", f"{turn:02x}", "rr", Spending.stated([(1.0, 0.25)], 1e-9, 100))
 
 
 def fitted(checkpoint: Path, **more: object) -> object:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import shuffledp
 from tests.trees import statements, tree_of
@@ -205,3 +208,27 @@ def test_the_law_is_enforced_on_a_wrong_import():
     assert own(imports(tree)) == ["report.page", "cli"]
     assert layer("report.page") > layer("accounting") > layer("randomizers.base") > layer("numerics.floats")
     assert layer("randomizers.numeric") > layer("accounting")
+
+
+PRIVACY = re.compile(r"(?<![a-z])(users?|reports?|victims?|dummy|dummies|participants?|epsilon0)(?![a-z0-9])")
+"""Words of privacy, which numerics does not know."""
+
+
+def words_of(text: str) -> str:
+    """Return a text in small letters and its names as words: `UserCount` and `most_users` hold `user` and `users`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", text).lower()
+
+
+def test_numerics_has_no_word_of_privacy():
+    """Neither in comments, docstrings and messages nor in names: it speaks of trials, steps, laws and draws."""
+    for path in (ROOT / "numerics").rglob("*.py"):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            assert not PRIVACY.search(words_of(line)), f"{path.name}:{number}: {line.strip()}"
+
+
+@pytest.mark.parametrize(
+    "bad", ["most_users = 1", "class UserCount:", "# the victim's", "f(epsilon0)", '"state DUMMIES"']
+)
+def test_the_words_of_privacy_are_seen(bad: str):
+    assert PRIVACY.search(words_of(bad))
+    assert not PRIVACY.search(words_of("a superuser reported epsilon00"))

@@ -266,10 +266,10 @@ class BallDummies:
                 f"ball dummies need positive promises and a delta in (0, 1); got {shown(levels)}, {shown(delta)}"
             )
         named = _named(columns)
-        asked = tuple((promise, tuple(kept)) for promise, kept in levels)
-        for promise, kept in asked:
+        promises = tuple((promise, tuple(kept)) for promise, kept in levels)
+        for promise, kept in promises:
             _check_question(promise, kept, reports, named)
-        return _Search(named, asked, Fraction(delta), reports, most, largest).found()
+        return _Search(named, promises, Fraction(delta), reports, most, largest).law()
 
     @property
     def name(self) -> str:
@@ -316,10 +316,10 @@ class BallDummies:
         total = 0
         for r, count in enumerate(moved):
             total += count * max(high[r] * bottom - low[r + 1] * top, 0)
-        found = Fraction(total, bottom * unit)
+        bound = Fraction(total, bottom * unit)
         if self.redraw:
-            found = (found + self._tails[0]) / self.accepted
-        return min(found, Fraction(1))
+            bound = (bound + self._tails[0]) / self.accepted
+        return min(bound, Fraction(1))
 
     @cached_property
     def _of_points(self) -> tuple[list[int], list[int], int]:
@@ -360,11 +360,11 @@ class BallDummies:
             return Fraction(0)
         larger = larger_factor(factor, touched)
         short = Fraction(int(larger * _SHORT), _SHORT)  # kappa has 64 bits a column; from below, where delta is larger
-        found = touched * self.delta(max(short, Fraction(1)))
+        bound = touched * self.delta(max(short, Fraction(1)))
         if len(self.columns) == 1:
             part = factor / larger
-            found *= part + (1 - part) * (1 - Fraction(1, self.columns[0].values))
-        return found
+            bound *= part + (1 - part) * (1 - Fraction(1, self.columns[0].values))
+        return bound
 
     @cached_property
     def accepted(self) -> Fraction:
@@ -437,9 +437,11 @@ class BallDummies:
         """
         while True:
             radius = bisect_right(self._thresholds, below(WHOLE))
-            found = [_point(column, radius, below) + own for column, own in zip(self.columns, self.centre, strict=True)]
-            if not self.redraw or all(int(column.min()) >= 0 for column in found):
-                return tuple(found)
+            counts = [
+                _point(column, radius, below) + own for column, own in zip(self.columns, self.centre, strict=True)
+            ]
+            if not self.redraw or all(int(column.min()) >= 0 for column in counts):
+                return tuple(counts)
 
     @cached_property
     def _thresholds(self) -> tuple[int, ...]:
@@ -489,9 +491,9 @@ def default_weights(columns: tuple[Column, ...], rate: float, largest: int) -> t
         shape.append(power * count * ((1 << bits) - step if r < largest else 1 << bits))
         power = power * step >> bits
     total = sum(shape)
-    found = [WHOLE * each // total for each in shape]
-    found[found.index(max(found))] += WHOLE - sum(found)
-    return tuple(found)
+    weights = [WHOLE * each // total for each in shape]
+    weights[weights.index(max(weights))] += WHOLE - sum(weights)
+    return tuple(weights)
 
 
 @dataclass(frozen=True)
@@ -505,19 +507,19 @@ class _Search:
     most: int
     largest: int
 
-    def found(self) -> BallDummies:
+    def law(self) -> BallDummies:
         """Return the law: without repeated draws, or with a longer radius and smaller centres if that saves dummies."""
         plain = self._law(self._least_radius(1, -1, self.largest))
         wide = self._least_radius(_TAIL, plain.largest - 1, LARGEST_RADIUS)
         too_long = wide > max(self.largest, _LONG)  # it is not made smaller
         if max(plain.rows) > self.most and (too_long or not self._may_serve(wide)):
             self._refuse()
-        found = self._centred(wide)
-        if found is None or sum(found.rows) >= sum(plain.rows):
-            found = plain
-        if max(found.rows) > self.most:
+        best = self._centred(wide)
+        if best is None or sum(best.rows) >= sum(plain.rows):
+            best = plain
+        if max(best.rows) > self.most:
             self._refuse()
-        return found
+        return best
 
     @cached_property
     def rate(self) -> float:
@@ -588,10 +590,10 @@ class _Search:
         return self._smallest(min(least, radius) - 1, radius, lambda smaller: self._law(smaller, centre))
 
     def _refuse(self) -> NoReturn:
-        told = ", ".join(f"{promise:g}" for promise, _ in self.levels)
+        promises = ", ".join(f"{promise:g}" for promise, _ in self.levels)
         names = ", ".join(column.name for column in self.columns)
         raise InvalidInput(
-            f"no ball law with up to {self.most} dummies a question keeps promise {told} for {names} at delta = "
+            f"no ball law with up to {self.most} dummies a question keeps promise {promises} for {names} at delta = "
             f"{float(self.delta):g}; promise a larger epsilon, ask fewer questions, or raise delta"
         )
 
@@ -649,11 +651,11 @@ def _balls(cells: int, radius: int) -> tuple[int, ...]:
 
     With d = cells - 1 and s_r those of exactly r: (r + 1)^2 s_(r+1) = r^2 s_r + d (d + 1) N(r) (docs/theorems/ball.md).
     """
-    found, shell, grown = [1], 0, cells * (cells - 1)
+    sizes, shell, grown = [1], 0, cells * (cells - 1)
     for r in range(radius):
-        shell = (r * r * shell + grown * found[-1]) // (r + 1) ** 2  # nothing is left over
-        found.append(found[-1] + shell)
-    return tuple(found)
+        shell = (r * r * shell + grown * sizes[-1]) // (r + 1) ** 2  # nothing is left over
+        sizes.append(sizes[-1] + shell)
+    return tuple(sizes)
 
 
 @lru_cache(maxsize=64)
@@ -689,11 +691,11 @@ def _cell_chances(column: Column, weights: tuple[int, ...]) -> tuple[int, ...]:
     """
     low, _, unit = _differences(column, weights)
     if column.kind == "bits":
-        found = [low[-(-v // column.size)] for v in range((len(weights) - 1) * column.size + 1)]
-        return tuple((each << _CELL) // unit for each in found)
+        chances = [low[-(-v // column.size)] for v in range((len(weights) - 1) * column.size + 1)]
+        return tuple((each << _CELL) // unit for each in chances)
     ways = _all_parts(len(weights) - 1, column.size - 1)
-    found = correlated(ways, [one * two for one, two in zip(ways, low, strict=False)])
-    return tuple((each << _CELL) // unit for each in found)
+    chances = correlated(ways, [one * two for one, two in zip(ways, low, strict=False)])
+    return tuple((each << _CELL) // unit for each in chances)
 
 
 @lru_cache(maxsize=8)
@@ -708,10 +710,10 @@ def _differences(column: Column, weights: tuple[int, ...]) -> tuple[list[int], l
 @lru_cache(maxsize=64)
 def _all_parts(most: int, parts: int) -> list[int]:
     """`_parts` of 0, 1, ..., most."""
-    found = [1]
+    counts = [1]
     for whole in range(1, most + 1):
-        found.append(found[-1] * (whole + parts - 1) // whole)  # nothing is left over
-    return found
+        counts.append(counts[-1] * (whole + parts - 1) // whole)  # nothing is left over
+    return counts
 
 
 @lru_cache(maxsize=256)
@@ -756,9 +758,9 @@ def _point(column: Column, radius: int, below: Below) -> NDArray[np.int64]:
     k, balls = column.size, column.balls(radius)
     rank = below(balls[-1])  # says it all: gauge, number of positive cells, which ones, and both compositions
     r = bisect_right(balls, rank)
-    found = np.zeros(k, dtype=np.int64)
+    point = np.zeros(k, dtype=np.int64)
     if r == 0:
-        return found
+        return point
     rank -= balls[r - 1]
     kinds = [(p, math.comb(k, p), math.comb(r - 1, p - 1), _parts(r, k - p)) for p in range(1, min(k - 1, r) + 1)]
     ends = list(accumulate(places * up * down for _, places, up, down in kinds))
@@ -768,10 +770,10 @@ def _point(column: Column, radius: int, below: Below) -> NDArray[np.int64]:
     rank, chosen = divmod(rank, places)
     down, up = divmod(rank, up)
     positive = _subset(k, p, chosen)
-    found[positive] = _gaps(_subset(r - 1, p - 1, up), r)
+    point[positive] = _gaps(_subset(r - 1, p - 1, up), r)
     rest = np.delete(np.arange(k), positive)
-    found[rest] = 1 - _gaps(_subset(r + k - p - 1, k - p - 1, down), r + k - p)
-    return found
+    point[rest] = 1 - _gaps(_subset(r + k - p - 1, k - p - 1, down), r + k - p)
+    return point
 
 
 def _gaps(cuts: list[int], whole: int) -> NDArray[np.int64]:
@@ -784,14 +786,14 @@ def _subset(n: int, size: int, rank: int) -> list[int]:
 
     The rank is in 0..C(n, size) - 1 (the combinatorial number system).
     """
-    found, many = list[int](), math.comb(n, size)
+    subset, many = list[int](), math.comb(n, size)
     for top in range(n - 1, -1, -1):  # many = C(top + 1, size)
         if size == 0:
             break
         without = many * (top + 1 - size) // (top + 1)  # C(top, size)
         if rank >= without:
             rank, many, size = rank - without, many - without, size - 1
-            found.append(top)
+            subset.append(top)
         else:
             many = without
-    return found[::-1]
+    return subset[::-1]

@@ -290,21 +290,21 @@ def level_indices(budgets: Budgets, epsilons: ArrayLike, deltas: ArrayLike | Non
     columns = (epsilons, 0.0 if deltas is None else deltas)
     wanted, slack = np.broadcast_arrays(*(np.asarray(column, dtype=np.float64) for column in columns))
     one_slack = bool((budgets.deltas == budgets.deltas[0]).all())  # complex numbers are sorted as pairs, as budgets are
-    known, asked = (
+    levels, sought = (
         (budgets.epsilons, wanted) if one_slack else (_pairs(budgets.epsilons, budgets.deltas), _pairs(wanted, slack))
     )
     if budgets.levels <= _FEW_LEVELS and one_slack:
-        found = sum((wanted > level for level in known[:-1]), np.zeros(wanted.shape, dtype=np.int8)).astype(np.int64)
+        indices = sum((wanted > level for level in levels[:-1]), np.zeros(wanted.shape, dtype=np.int8)).astype(np.int64)
     elif budgets.levels > _MANY:  # neighbours are found in memory that was just read
-        order = np.argsort(asked, axis=None)
-        found = np.empty(asked.shape, dtype=np.int64)
-        found.reshape(-1)[order] = np.searchsorted(known, asked.reshape(-1)[order])
+        order = np.argsort(sought, axis=None)
+        indices = np.empty(sought.shape, dtype=np.int64)
+        indices.reshape(-1)[order] = np.searchsorted(levels, sought.reshape(-1)[order])
     else:
-        found = np.searchsorted(known, asked)
-    found = np.minimum(found, budgets.levels - 1)
-    wrong = budgets.epsilons[found] != wanted
+        indices = np.searchsorted(levels, sought)
+    indices = np.minimum(indices, budgets.levels - 1)
+    wrong = budgets.epsilons[indices] != wanted
     if not one_slack or np.ndim(columns[1]):
-        wrong |= budgets.deltas[found] != slack
+        wrong |= budgets.deltas[indices] != slack
     elif budgets.deltas[0] != columns[1]:
         wrong |= True
     if wrong.any():
@@ -313,7 +313,7 @@ def level_indices(budgets: Budgets, epsilons: ArrayLike, deltas: ArrayLike | Non
             f"the budget in row {row + 1}, epsilon0 {wanted.ravel()[row]:g} and delta0 {slack.ravel()[row]:g}, is none "
             "of the population's levels; count the same budgets that the reports were drawn with"
         )
-    return np.asarray(found, dtype=np.int64)
+    return np.asarray(indices, dtype=np.int64)
 
 
 def _pairs(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.complex128]:

@@ -111,10 +111,10 @@ class CellDummies:
         """
         ends = list(accumulate(self.weights))
         while True:
-            found = [bisect_right(ends, below(ends[-1])) for _ in range(self.answers - 1)]
-            last = self.count - sum(found)
+            counts = [bisect_right(ends, below(ends[-1])) for _ in range(self.answers - 1)]
+            last = self.count - sum(counts)
             if 0 <= last < len(ends) and below(self.side[0]) < self.weights[last]:
-                return np.array([*found, last], dtype=np.int64)
+                return np.array([*counts, last], dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -533,11 +533,11 @@ def is_log_concave(weights: tuple[int, ...]) -> bool:
 
 def thresholds_of(weights: tuple[int, ...]) -> tuple[int, ...]:
     """Return the sums of the first 1, 2, ..., m of m + 1 weights: cumulative weights, without the total."""
-    found, total = list[int](), 0
+    thresholds, total = list[int](), 0
     for weight in weights[:-1]:
         total += weight
-        found.append(total)
-    return tuple(found)
+        thresholds.append(total)
+    return tuple(thresholds)
 
 
 @lru_cache(maxsize=64)
@@ -561,12 +561,12 @@ def _laplace_weights(count: int, ratio: float) -> tuple[int, ...]:
     side = [int(weight) for weight in shape.tolist()]
     rest = WHOLE - 2 * sum(side[1:])
     centre = [rest] if middle == 1 else [rest // 2, rest // 2]
-    found = (*side[:0:-1], *centre, *side[1:])
-    if not is_log_concave(found):
+    weights = (*side[:0:-1], *centre, *side[1:])
+    if not is_log_concave(weights):
         raise NotConverged(
             f"rounding spoilt the discrete Laplace law of {count} dummies at ratio {ratio}; take another"
         )
-    return found
+    return weights
 
 
 def _ratio(steepness: float) -> float:

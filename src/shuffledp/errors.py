@@ -149,7 +149,7 @@ _IN_ROW = re.compile(r"(.*\bin row )(\d+)", re.DOTALL)
 
 
 def _renumbered(message: str, row: Callable[[int], int]) -> str:
-    return _IN_ROW.sub(lambda found: f"{found[1]}{row(int(found[2]))}", message, count=1)
+    return _IN_ROW.sub(lambda match: f"{match[1]}{row(int(match[2]))}", message, count=1)
 
 
 VALUE = "\0"
@@ -188,7 +188,7 @@ class BadEntry(InvalidInput):
         plain = message.replace(DESCRIBES, "; ")
         super().__init__(plain.replace(f"{VALUE}, ", ""), parameter)
         self._message, self._value, self.row = message, value, row
-        self._told = plain.replace(VALUE, value if isinstance(value, Written) else shown(value))
+        self._full_message = plain.replace(VALUE, value if isinstance(value, Written) else shown(value))
 
     def of_text_file(self) -> InvalidInput:
         """Return a copy of this error with advice for a text file whose first rows may describe its columns.
@@ -197,9 +197,9 @@ class BadEntry(InvalidInput):
         """
         if DESCRIBES not in self._message or self.row is None:
             return self.and_then("; if the first rows describe the columns, say so with `header_rows`")
-        which, told = (f"{self.row} rows are", "they describe") if self.row > 1 else ("row is", "it describes")
+        which, clause = (f"{self.row} rows are", "they describe") if self.row > 1 else ("row is", "it describes")
         say = f"`header_rows = {self.row + 1}`"
-        advice = f", and only the first {which} so: if {told} the columns, say {say}; if not, "
+        advice = f", and only the first {which} so: if {clause} the columns, say {say}; if not, "
         return BadEntry(self._message.replace(DESCRIBES, advice), self._value, self.parameter, row=self.row)
 
     def and_then(self, more: str) -> InvalidInput:
@@ -213,7 +213,7 @@ class BadEntry(InvalidInput):
 
     def with_value(self) -> InvalidInput:
         """Return an InvalidInput whose message also shows the entry, for those who may see the table."""
-        return InvalidInput(self._told, self.parameter)
+        return InvalidInput(self._full_message, self.parameter)
 
 
 class Written(str):
@@ -221,18 +221,18 @@ class Written(str):
 
 
 @contextmanager
-def values_shown(asked: bool) -> Generator[None]:
+def values_shown(show: bool) -> Generator[None]:
     """Show the refused entry in a `BadEntry` raised inside the block, if the holder of the table asked for it.
 
     Parameters
     ----------
-    asked : bool
+    show : bool
         Whether the entry is to be shown; otherwise the error passes unchanged.
     """
     try:
         yield
     except BadEntry as refusal:
-        if not asked:
+        if not show:
             raise
         raise refusal.with_value() from None
 
@@ -313,9 +313,9 @@ class Told(ABC):
     def _repr_html_(self) -> str:
         """Return the same for a notebook, with the table."""
         headings, rows = self._rows()
-        said = f"<p>{html.escape(self._told())}</p>"
+        paragraph = f"<p>{html.escape(self._told())}</p>"
         if not headings:
-            return said
+            return paragraph
         lines = [list(row) for row in rows]
         head = "".join(f"<th>{html.escape(heading)}</th>" for heading in headings)
         body = "".join(
@@ -323,7 +323,7 @@ class Told(ABC):
             for line in lines[:MOST_ROWS]
         )
         more = f"<p>{len(lines) - MOST_ROWS:,} more rows</p>" if len(lines) > MOST_ROWS else ""
-        return f"{said}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        return f"{paragraph}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
 EXTRA_OF: Mapping[str, str] = {
@@ -472,11 +472,11 @@ def number(value: object, what: str, low: float, high: float, *, below: bool = F
     InvalidInput
         If the value is no number in that range.
     """
-    found = _real(value)
-    if not (low <= found <= high) or (below and found == high):
+    real = _real(value)
+    if not (low <= real <= high) or (below and real == high):
         allowed = f"from {low:g} to {'below ' if below else ''}{high:g}"
         raise InvalidInput(f"{what} must be {allowed}; got {shown(value)}", _parameter(what))
-    return found
+    return real
 
 
 def cut_at_commas(text: str) -> tuple[str, ...]:
@@ -500,7 +500,7 @@ def cut_at_commas(text: str) -> tuple[str, ...]:
         return ()
 
 
-def choice(value: Any, what: str, known: Iterable[str]) -> Any:
+def choice(value: Any, what: str, allowed: Iterable[str]) -> Any:
     """Return ``value`` if it is one of the known words.
 
     Parameters
@@ -509,7 +509,7 @@ def choice(value: Any, what: str, known: Iterable[str]) -> Any:
         The word as it was given.
     what : str
         Name of the parameter, or what the error message calls the word.
-    known : iterable of str
+    allowed : iterable of str
         The allowed words.
 
     Raises
@@ -517,7 +517,7 @@ def choice(value: Any, what: str, known: Iterable[str]) -> Any:
     InvalidInput
         If the value is none of them.
     """
-    words = tuple(known)
+    words = tuple(allowed)
     word = str.__str__(value) if isinstance(value, str) else None  # a subclass may have an __eq__ of its own
     if word in words:
         return word

@@ -21,17 +21,17 @@ def up(value: float, digits: int = DIGITS) -> str:
     >>> up(0.123412), up(2.0), up(float("inf"))
     ('0.1235', '2', '∞')
     """
-    return _shown(value, decimal.ROUND_CEILING, digits)
+    return _rounded(value, decimal.ROUND_CEILING, digits)
 
 
 def down(value: float, digits: int = DIGITS) -> str:
     """Return a lower end as text: at most `digits` significant digits, rounded down."""
-    return _shown(value, decimal.ROUND_FLOOR, digits)
+    return _rounded(value, decimal.ROUND_FLOOR, digits)
 
 
 def near(value: float, digits: int = DIGITS) -> str:
     """Return an estimate as text: at most `digits` significant digits, rounded to the nearest, ties to even."""
-    return _shown(value, decimal.ROUND_HALF_EVEN, digits)
+    return _rounded(value, decimal.ROUND_HALF_EVEN, digits)
 
 
 def with_error(value: float, error: float) -> str:
@@ -103,9 +103,9 @@ def share(value: float) -> str:
     return _unsigned(f"{value:.2%}")
 
 
-def _unsigned(shown: str) -> str:
+def _unsigned(text: str) -> str:
     """Leave out the sign of a number that is shown as 0."""
-    return shown.removeprefix("-") if not any(digit in shown for digit in "123456789") else shown
+    return text.removeprefix("-") if not any(digit in text for digit in "123456789") else text
 
 
 def distance(value: float, *, shares: bool, digits: int = 3) -> str:
@@ -184,7 +184,7 @@ def conditions(where: Mapping[str, Sequence[object]]) -> str:
     )
 
 
-def _shown(value: float, rounding: str, digits: int) -> str:
+def _rounded(value: float, rounding: str, digits: int) -> str:
     if math.isnan(value):
         raise InvalidInput("cannot show a value that is not a number; this is a bug in shuffledp, please report it")
     if math.isinf(value):

@@ -49,10 +49,10 @@ class Parameters:
         InvalidInput
             If some name is no parameter; nothing is changed then.
         """
-        known = self.parameter_names()
+        names = self.parameter_names()
         for name in parameters:
-            if name not in known:
-                raise InvalidInput(f"{type(self).__name__} has no parameter {shown(name)}; it has {', '.join(known)}")
+            if name not in names:
+                raise InvalidInput(f"{type(self).__name__} has no parameter {shown(name)}; it has {', '.join(names)}")
         for name, value in parameters.items():
             setattr(self, name, value)
         return self

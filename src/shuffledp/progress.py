@@ -37,11 +37,11 @@ def steps(progress: Progress | None, costs: Sequence[float], start: float = 0.0)
     """
     if progress is None:
         return [None] * len(costs)
-    total, before, told = sum(costs), 0.0, list[Progress | None]()
+    total, before, reporters = sum(costs), 0.0, list[Progress | None]()
     for cost in costs:
-        told.append(_step(progress, start, (1.0 - start) * before / total, (1.0 - start) * cost / total))
+        reporters.append(_step(progress, start, (1.0 - start) * before / total, (1.0 - start) * cost / total))
         before += cost
-    return told
+    return reporters
 
 
 def _step(progress: Progress, start: float, before: float, width: float) -> Progress:

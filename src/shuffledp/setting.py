@@ -450,5 +450,5 @@ class Guarantee(Told):
         return max(self.levels, key=lambda level: (level.epsilon.upper, level.epsilon.lower, level.epsilon0))
 
 
-def _worst(known: list[Interval]) -> Interval | None:
-    return Interval(max(each.lower for each in known), max(each.upper for each in known)) if known else None
+def _worst(intervals: list[Interval]) -> Interval | None:
+    return Interval(max(each.lower for each in intervals), max(each.upper for each in intervals)) if intervals else None

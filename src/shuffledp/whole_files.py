@@ -207,9 +207,9 @@ def replaced(path: Path, what: str, *, private: bool = False, fresh: bool = Fals
         with io.BufferedWriter(_Named(handle, what)) as stream:
             yield stream
             stream.flush()
-            with _said(what):
+            with _explained(what):
                 os.fsync(stream.fileno())
-        with _said(what):
+        with _explained(what):
             if not private:
                 os.chmod(name, 0o666 & ~_umask())
             if fresh:
@@ -229,12 +229,12 @@ class _Named(io.FileIO):
         self._what = what
 
     def write(self, data: Any, /) -> int:
-        with _said(self._what):
+        with _explained(self._what):
             return os.write(self.fileno(), data)
 
 
 @contextlib.contextmanager
-def _said(what: str) -> Generator[None]:
+def _explained(what: str) -> Generator[None]:
     """Turn an error of the system into one that says which file cannot be written."""
     try:
         yield

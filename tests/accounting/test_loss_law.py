@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,17 +13,11 @@ from flint import arb, ctx
 from scipy.stats import norm
 
 from shuffledp.accounting.theorems.blanket import pairs
+from shuffledp.accounting.theorems.blanket.loss_laws import LossLaw, left_out, loss_law, upper_laws
 from shuffledp.accounting.theorems.blanket.noise import Core, Noise, RecordPair
-from shuffledp.accounting.theorems.blanket.pairs import (
-    LossLaw,
-    OneBudgetProfile,
-    OwnBudgetsProfile,
-    composition_values,
-    left_out,
-    loss_law,
-)
+from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile, OwnBudgetsProfile, composition_values
 from shuffledp.numerics.counts import SuccessRange
-from shuffledp.numerics.floats import EPS, FloatArray
+from shuffledp.numerics.floats import EPS, FloatArray, Upper
 from shuffledp.numerics.sums import IndependentSum, positive_parts
 from shuffledp.randomizers import Channel, HadamardResponse, RandomizedResponse, SubsetSelection, UnaryEncoding
 from shuffledp.randomizers.base import PairBlanket
@@ -219,3 +214,56 @@ def test_a_law_beyond_double_range_is_trivial():
     assert not law.finite
     assert law.alone == 1.0
     assert isinstance(law.one, IndependentSum)
+
+
+@pytest.mark.parametrize(("kind", "scale", "core_scale", "edge"), NOISES)
+def test_laws_at_many_epsilons_are_those_at_each(kind, scale, core_scale, edge):
+    epsilons = [0.0, 0.05, 0.6, 3.0]
+    for x0, x1 in RECORDS[:3]:
+        pair = RecordPair(Core(Noise(kind, core_scale), edge), Noise(kind, scale), x0, x1).blanket
+        assert pair.spread is not None
+        laws = upper_laws(pair, pair.spread, np.array(epsilons))
+        assert laws.usable.all()
+        for k, epsilon in enumerate(epsilons):
+            one = loss_law(pair, epsilon)
+            some = laws.weights[k] > 0.0
+            np.testing.assert_allclose(laws.values[k][some], one.one.values[0], rtol=1e-12, atol=1e-14)
+            np.testing.assert_allclose(laws.weights[k][some], one.one.probabilities[0], rtol=1e-9, atol=1e-18)
+            assert laws.charge[k] == pytest.approx(one.charge, rel=1e-14)
+            assert laws.alone[k] == pytest.approx(one.alone, rel=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "scale", "core_scale", "edge"), [*NOISES[:2], NOISES[3], ("gaussian", 1.0, 1.3, 4.0)])
+@pytest.mark.parametrize("own", [True, False])
+def test_values_found_in_one_pass_are_those_found_one_by_one(kind, scale, core_scale, edge, own):
+    records = RecordPair(Core(Noise(kind, core_scale), edge), Noise(kind, scale))
+    others = SuccessRange.of(np.array([0.4, 0.7]), np.array([9_000.0, 30_000.0]), ulps=4)
+
+    def profile(pair: PairBlanket, *, above: bool) -> OwnBudgetsProfile | OneBudgetProfile:
+        if own:
+            return OwnBudgetsProfile(Upper(math.inf), pair, others, above, fineness=4.0)
+        return OneBudgetProfile(Upper(math.inf), replace(pair, gamma=0.6), 40_000, above)
+
+    together, apart = profile(records.blanket, above=True), profile(records.blanket, above=True)
+    below = profile(records.below, above=False)
+    guess = apart.guess_epsilon(1e-6)
+    assert guess is not None
+    epsilons = (guess * np.array([0.0, 0.1, 0.4, 0.8, 1.0, 1.2])).tolist()
+    together.prepare(epsilons)
+    assert all(together.knows(epsilon) for epsilon in epsilons)
+    for epsilon in epsilons:
+        found, known = together.delta(epsilon).upper, apart.delta(epsilon).upper
+        assert known * (1.0 - 3e-3) < found <= known * (1.0 + 1e-6), (epsilon, found / known - 1.0)
+        assert found > below.delta(epsilon).lower
+
+
+def test_what_one_pass_does_not_tell_is_left_out():
+    pair = RecordPair(Core(Noise("laplace", 1.0), 5.0), Noise("laplace", 1.0)).blanket
+    few = OneBudgetProfile(Upper(1.0), replace(pair, gamma=0.6), 30)
+    few.prepare([0.1, 0.2])
+    below = OneBudgetProfile(Upper(1.0), replace(pair, gamma=0.6), 40_000, above=False)
+    below.prepare([0.1, 0.2])
+    discrete = RandomizedResponse(3).pair_blankets(1.0)[0]
+    exact = OneBudgetProfile(Upper(1.0), discrete, 40_000)
+    exact.prepare([0.1, 0.2])
+    assert not any(profile.knows(epsilon) for profile in (few, below, exact) for epsilon in (0.1, 0.2))

@@ -410,6 +410,6 @@ def test_a_rough_epsilon_and_a_quick_delta_are_upper_bounds_close_to_the_best(fa
     for delta in (1e-4, 1e-7):
         rough = profile.rough_epsilon(delta)
         assert profile.epsilon(delta).upper * (1 - 1e-3) <= rough <= profile.epsilon(delta).upper * 1.03
-        quick = profile.delta_quickly(rough)
+        quick = profile.deltas_quickly([rough])[0]
         assert profile.delta(rough).lower <= quick <= delta * 1.01
     assert profile.rough_epsilon(1e-300) == profile.vanishes_at  # no core reaches so small a delta

@@ -16,7 +16,7 @@ from mpmath import exp, floor, mpf, workdps
 
 from shuffledp import Budgets, Channel, RandomizedResponse, Setting, Uniform, certify, privacy_profile
 from shuffledp.accounting import floor_profile
-from shuffledp.accounting.theorems.blanket.pairs import loss_law
+from shuffledp.accounting.theorems.blanket.loss_laws import loss_law
 from tests import oracles
 
 PARTS = 64

@@ -406,7 +406,7 @@ def test_what_many_victims_show_is_below_the_exact_value_in_fractions(outside):
     test = SharedCount.of(count, p0, p1, 1e-9, outside=outside)
     for epsilon in (0.0, 0.1, 0.4):
         grow = Fraction(math.expm1(epsilon))
-        for place, value in enumerate(test.shown(np.full(3, epsilon)).tolist()):
+        for place, value in enumerate(test.lower_bounds(np.full(3, epsilon)).tolist()):
             first, second = (Fraction(float(p.lower[place])) for p in (p0, p1))
             a = second - first - grow * (first if outside else 1 - second)
             best = max(a * f - (a + grow) * before for f, before in zip(through, [0, *through[:-1]], strict=True))

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import html
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -93,6 +94,7 @@ def close_two_of_three(run: Run) -> None:
 
 def said_of_all_groups(page: str) -> None:
     """The checklist said "together 40" and the parameters of the first group alone, of all groups."""
+    assert '<html lang="en">' in page
     page = html.unescape(page)
     assert "answered at each level (“Kitchen” together 40, “Büro & Lager” together 60) is the same in both" in page
     assert page.count("Level usual: epsilon at most ") == 1, "the same number in both groups is said once"
@@ -383,3 +385,33 @@ def test_status_and_a_rehearsal_of_groups_state_what_open_prints(survey, run, tm
         assert alone["questions"][place]["half_width"] == half_width(draft, place, counts)
     assert "The intervals of all groups hold together." in ok(run, "task", "status", "lunch")
     assert "These are people of the group “Kitchen” alone. Side by side" in ok(run, "task", "rehearse", "survey.toml")
+
+
+@pytest.mark.costly
+def test_a_survey_in_german_has_its_groups_compared_in_german(survey, run, tmp_path):
+    """The page of a survey in German had no German word but those of the survey."""
+    german = f'language = "de"\n{SURVEY}'.replace("optional = true", "")
+    survey.write_text(german.replace("Kitchen", '"Küche"'), encoding="utf-8")
+    ok(run, "task", "draft", "survey.toml", "--out", "lunch")
+    ok(run, "task", "post", "lunch")
+    ok(run, "task", "codes", "lunch", "--links", "codes.csv")
+    store = Store(tmp_path / "shuffledp.db")
+    answer_all(tmp_path / "lunch", store, tmp_path / "codes.csv")
+    store.close()
+    assert run("task", "close", "lunch", "--yes").status == 2  # three people of the hall are too few
+    ok(run, "open", "outbox", "--key", "lunch.keys", "--report", "lunch.html")
+    page = (tmp_path / "lunch.html").read_text(encoding="utf-8")
+    assert '<html lang="de">' in page
+    german, english = page.split('<div lang="en">')
+    said = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", german.split("<main>")[1])).split())
+    for words in (
+        "Lunch Das Ergebnis „The kitchen“ fragt. 100 von 100 Eingeladenen haben teilgenommen.",
+        "Von diesen Gruppen wurde nichts übergeben: „Hall“.",
+        "alle Unterschiede der Frage zusammen verglichen: soup: „Küche“ minus „Büro & Lager“: ",
+        "Antwort Gruppe Menschen Schätzung Bereich soup Küche 40 ",
+        "Mittelwert Küche 40 1,",
+        "Alle Bereiche einer Frage gelten zusammen mit 95 % Sicherheit",
+    ):
+        assert words in said, said
+    assert not re.search(r"\b(?:of|and|people|answered|every|mean)\b", said)
+    assert "100 people in 2 groups answered" in english

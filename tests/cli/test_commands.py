@@ -322,7 +322,7 @@ def test_the_example_of_help_runs(run, command, monkeypatch):
 
 
 def test_version(run):
-    assert re.fullmatch(r"shuffledp \d+\.\d+\.\d+\n", run("--version").out)
+    assert re.fullmatch(r"shuffledp \d+\.\d+\.\d+(\.dev\d+)?\n", run("--version").out)
 
 
 HEAVY = (

@@ -7,18 +7,18 @@ import polars as pl
 import pytest
 
 from shuffledp.errors import InvalidInput
-from shuffledp.learning.data import Asked, load
+from shuffledp.learning.data import DataOptions, load
 from shuffledp.learning.inputs import Clients
 from shuffledp.numerics.randomness import simulation_random
 
 ONE = ["5", "5.0", "Zo\u00eb", "Zoe\u0308", "x ", "x"]
 
 
-def asked(tmp_path, groups: list[str], labels: list[str], **more) -> Asked:
+def asked(tmp_path, groups: list[str], labels: list[str], **more) -> DataOptions:
     rows = len(groups)
     pl.DataFrame({"who": groups, "age": np.arange(rows) % 7, "buys": labels}).write_csv(tmp_path / "t.csv")
     told = {"source": str(tmp_path / "t.csv"), "label": "buys", "features": "age:0:7", "groups": "who", "clients": None}
-    return Asked(**told, **{"unit": "client", "epsilon0": "4", "holdout": 0.0, "classes": None} | more)
+    return DataOptions(**told, **{"unit": "client", "epsilon0": "4", "holdout": 0.0, "classes": None} | more)
 
 
 def test_two_spellings_of_a_client_are_one_client(tmp_path):

@@ -116,7 +116,7 @@ def second(
                 (level.promise, tuple(level.draw[column.question] for column in draft.columns))
                 for level in draft.levels
             )
-            law = NormalSearch(families, levels, draft.delta, reports_of(draft)).found()
+            law = NormalSearch(families, levels, draft.delta, reports_of(draft)).smallest_law()
             assert law is not None
         else:
             levels = [(level.epsilon0, level.promise) for level in draft.levels]

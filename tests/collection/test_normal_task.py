@@ -161,13 +161,13 @@ def test_where_no_ball_serves_a_normal_law_is_found(monkeypatch):
 
 def test_the_least_spread_is_found_from_far_away():
     search = NormalSearch((FIVE,) * 3, ((1.0, (1 << 63,) * 3),), 1e-6, 1)
-    found = search.found()
+    found = search.smallest_law()
     assert found is not None
     assert search.keeps(found)
     for factor in (0.5, 2.0):
         far = NormalSearch(search.families, search.levels, search.delta, 1)
         far.__dict__["spread"] = search.spread * factor  # the guess alone: what is found is the same
-        assert far.found() == found
+        assert far.smallest_law() == found
 
 
 SMALL = [

@@ -162,7 +162,7 @@ def test_a_task_is_shown_in_the_language_that_was_asked_for(capsys):
     for english in ("privacy notice", "open from", "any of", "one of", "a number", "in steps", "The order"):
         assert english in seen["en"]
         assert english not in seen["de"] + seen["fr"]
-    assert "beliebige von „F" in seen["de"]
+    assert "beliebig viele von „F" in seen["de"]
     assert "un nombre de 0 à " in seen["fr"]
     names = [sorted(re.findall("[{][a-z]+[}]", str(each))) for each in answers._SAID.values()]
     assert names[0] == names[1] == names[2]

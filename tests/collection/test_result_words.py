@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from types import SimpleNamespace
 
@@ -11,18 +12,36 @@ import pytest
 from shuffledp.collection.analyzer import open_batch
 from shuffledp.collection.kinds import More
 from shuffledp.collection.kinds_view import more_lines
-from shuffledp.collection.release_page import _lines, _words, release_page
+from shuffledp.collection.release_page import _lines, people_in_words, release_page, words_of
 from shuffledp.numerics.randomness import simulation_random
 from tests.collection.batches import analyzer_key, batch_of, people, reports_of_people
-from tests.collection.page.samples import TITLE, task
+from tests.collection.page.samples import HOURS, SMOKE, TITLE, task
 from tests.collection.tasks import document, number, parse, scale, second
 
 
 @pytest.fixture(scope="module")
 def opened():
-    asked = task(levels=((30.0, 300, 40.0),))  # no noise to speak of
-    columns, counts = reports_of_people(asked, people(np.random.default_rng(1), (300,), 3, 161), simulation_random(1))
+    return held()
+
+
+def held(*questions, **changed):
+    """A batch of 300 people at one level, with no noise to speak of."""
+    asked = task(*questions, levels=((30.0, 300, 40.0),), **changed)
+    answers = [3 if question.kind == "choice" else 161 for question in asked.draft.questions]
+    drawn = people(np.random.default_rng(1), (300,), *answers)
+    columns, counts = reports_of_people(asked, drawn, simulation_random(1))
     return open_batch(batch_of(asked, columns, counts), analyzer_key(asked), processes=1)
+
+
+def only(texts, languages):
+    return {language: texts[language] for language in languages}
+
+
+def held_in(*languages):
+    """The same of a survey that speaks these languages alone."""
+    smoke, hours = (question | {"text": only(question["text"], languages)} for question in (SMOKE, HOURS))
+    smoke["choices"] = [only(choice, languages) for choice in SMOKE["choices"]]
+    return held(smoke, hours, title=only(TITLE, languages))
 
 
 @pytest.mark.costly
@@ -72,7 +91,7 @@ def test_the_interval_of_a_number_keeps_the_ends_of_its_range(question, value, e
     )
     asked = parse(document(question)).questions[0]
     for language, numbers in told.items():
-        (line,) = _lines(asked, found, More(), _words(language), language)
+        (line,) = _lines(asked, found, More(), words_of(language), language)
         shown = re.sub(r"(?<=\d)\u202f(?=\d)", " ", line)
         assert " ".join(re.findall(r"\d[\d.,]*(?: \d{3})*(?:,\d+)?(?<![.,])", shown)) == numbers, line
 
@@ -81,3 +100,51 @@ def test_the_mean_of_a_scale_keeps_the_ends_of_its_range():
     asked = parse(second(scale((18, 40, 70)))).questions[0]
     mean = SimpleNamespace(value=52.0, standard_error=2400.0, confidence_interval=lambda level: (18.0, 70.0))
     assert "Mean: 52 (95% interval 18 to 70)" in more_lines(asked, More(mean=mean))
+
+
+@pytest.mark.costly
+def test_a_survey_in_german_has_a_page_in_german_and_says_what_is_in_english():
+    page = release_page(held_in("de"), command="shuffledp", version="1")
+    assert '<html lang="de">' in page
+    german, english = page.split('<div lang="en">')
+    text = html.unescape(re.sub(r"<[^>]+>", " ", german.split("<main>")[1]))
+    said = " ".join(text.split())
+    for words in (
+        "Das Ergebnis",
+        "Teilgenommen haben: 300.",
+        "dann unter 487 zufällige Berichte gemischt.",
+        "Was für jede Stufe zertifiziert ist",
+        "Mischer: „Works council“",
+        "Fragen? „survey@example.org“",
+        "Was folgt, ist für alle, die nachprüfen, und auf Englisch",
+    ):
+        assert words in said
+    assert not re.search(r"\b(?:the|of|and|people|answered|every|level)\b", re.sub("„[^“]*“", "", said))
+    assert "300 people answered" in english
+    assert '<section lang="en">' in english  # the checklist
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [
+        ("en", "1,282 of 1,300 people who were invited took part."),
+        ("de", "1\u202f282 von 1\u202f300 Eingeladenen haben teilgenommen."),
+        ("fr", "1\u202f282 des 1\u202f300 personnes invitées ont participé."),
+    ],
+)
+def test_how_many_of_those_invited_took_part_is_told_in_every_language(language, told):
+    assert people_in_words(1282, 1300, words_of(language), language) == told
+
+
+@pytest.mark.costly
+def test_the_organizer_s_language_comes_first_and_french_has_its_blanks():
+    page = release_page(held_in("fr", "de"), command="shuffledp", version="1")
+    assert re.findall(r'<section class="answer" lang="(\w+)">', page) == ["fr", "de"]
+    assert re.search(r"<li>Non\u00a0: environ \d+ %", page)
+
+
+@pytest.mark.costly
+def test_how_to_read_shares_is_said_with_the_first_answer_that_it_holds_for():
+    page = release_page(held(SMOKE, SMOKE), command="shuffledp", version="1")
+    assert page.count("<figcaption>") == 2
+    assert page.count("and hold one by one: of many, some miss.") == 1

@@ -205,8 +205,8 @@ def test_more_people_than_there_are_open_nothing(opened):
     ("language", "said"),
     [
         ("en", ("one of: row 1, row 2; one of: column 1, column 2, column 3", "any of: option 1", "from 0 to 100")),
-        ("de", ("eines von: row 1, row 2; eines von: column 1", "beliebige von: option 1", "von 0 bis 100")),
-        ("fr", ("l’une de: row 1, row 2", "n’importe lesquelles de: option 1", "de 0 à 100")),
+        ("de", ("eines von: row 1, row 2; eines von: column 1", "beliebig viele von: option 1", "von 0 bis 100")),
+        ("fr", ("l’une de : row 1, row 2", "n’importe lesquelles de : option 1", "de 0 à 100")),
     ],
 )
 def test_letters_say_what_every_kind_asks(language, said):

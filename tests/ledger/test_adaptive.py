@@ -10,7 +10,7 @@ import pytest
 
 from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
-from shuffledp.ledger import Draft, Ledger, Spending, Use
+from shuffledp.ledger import Ledger, NewEntry, Spending, Use
 from shuffledp.randomizers import RandomizedResponse
 from shuffledp.setting import Setting
 
@@ -27,9 +27,9 @@ def law(epsilon0: float, ones: int, n: int) -> np.ndarray:
     return found
 
 
-def draft(epsilon0: float, n: int) -> Draft:
+def draft(epsilon0: float, n: int) -> NewEntry:
     setting = Setting(Budgets([epsilon0], [n]), RandomizedResponse(2), seen="reports", neighboring="replace-one")
-    return Draft(f"budget {epsilon0}", "00", "rr", Spending.of(certify(setting, 1e-3)))
+    return NewEntry(f"budget {epsilon0}", "00", "rr", Spending.of(certify(setting, 1e-3)))
 
 
 def excess(epsilon0: float, n: int, p: float, q: float) -> float:

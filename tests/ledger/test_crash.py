@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shuffledp.errors import InvalidInput
-from shuffledp.ledger import Draft, Ledger, Spending, Use
+from shuffledp.ledger import Ledger, NewEntry, Spending, Use
 
 CRASH = Path(__file__).with_name("crash.py")
 
@@ -39,8 +39,8 @@ def test_a_hundred_kills_show_nothing_that_is_not_entered(tmp_path):
     check(*killed(tmp_path, 100), 100)
 
 
-def draft(epsilon: float) -> Draft:
-    return Draft("mean of x", "00", "rr", Spending.stated([(1.0, epsilon)], 0.0, 100))
+def draft(epsilon: float) -> NewEntry:
+    return NewEntry("mean of x", "00", "rr", Spending.stated([(1.0, epsilon)], 0.0, 100))
 
 
 def enter(path: str, turns: int, gate: object, answers: object) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.accounting import certify, compose, privacy_profile
-from shuffledp.ledger import Draft, Ledger, Spending, Use
+from shuffledp.ledger import Ledger, NewEntry, Spending, Use
 from shuffledp.ledger.ledger import shared_by_one
 from shuffledp.releases import engine, run
 
@@ -23,8 +23,8 @@ def ask(question=YES, **changed):
     return sdp.release(question, VOTES, **(given | changed))
 
 
-def stated(epsilon: float, delta: float = 0.0) -> Draft:
-    return Draft("mean of x", "00", "rr", Spending.stated([(1.0, epsilon)], delta, 100))
+def stated(epsilon: float, delta: float = 0.0) -> NewEntry:
+    return NewEntry("mean of x", "00", "rr", Spending.stated([(1.0, epsilon)], delta, 100))
 
 
 @pytest.fixture

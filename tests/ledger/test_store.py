@@ -12,13 +12,13 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.errors import InvalidInput
-from shuffledp.ledger import Draft, Ledger, Spending, Turn, Use, store
+from shuffledp.ledger import Ledger, NewEntry, Spending, Turn, Use, store
 
 VOTES = {"vote": ["yes", "no"] * 500}
 
 
-def stated(epsilon: float, **more: str) -> Draft:
-    return Draft("mean of x", "00", "rr", Spending.stated([(1.0, epsilon)], 0.0, 100), **more)
+def stated(epsilon: float, **more: str) -> NewEntry:
+    return NewEntry("mean of x", "00", "rr", Spending.stated([(1.0, epsilon)], 0.0, 100), **more)
 
 
 def release(ledger) -> None:

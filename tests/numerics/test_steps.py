@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from shuffledp.errors import NotConverged
 from shuffledp.numerics.tails import StepSum
 
 GROUPS = [
@@ -75,6 +76,12 @@ def test_many_steps_follow_the_normal_law(n):
     normal = 0.5 * math.erfc((t - 1.5) / deviation / math.sqrt(2.0))
     assert found.upper[0, 0] / found.lower[0, 0] <= 1.0 + 1e-7
     assert found.lower[0, 0] == pytest.approx(normal, rel=20.0 / math.sqrt(n) / 10.0 + 1e-6)
+
+
+def test_too_many_steps_that_are_never_0_are_refused():
+    steps = StepSum(np.array([0.5]), np.array([0.5]), np.array([0.0]), np.array([1e11]), 0.0)
+    with pytest.raises(NotConverged, match="sum fewer steps"):
+        steps.tilted(0.0).forms(np.array([(1.0, 1.0, 1.0)]), np.array([0.0]))
 
 
 @pytest.mark.costly

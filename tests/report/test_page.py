@@ -14,8 +14,9 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.accounting import drawn_profile
+from shuffledp.questions.question import AnswerLine
 from shuffledp.report.answer import Answer
-from shuffledp.report.page import render
+from shuffledp.report.page import bars_picture, render
 from shuffledp.report.wording import up
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -181,3 +182,25 @@ def test_the_page_can_be_pictured(page, tmp_path):
     done = browse(tmp_path, page, f"--screenshot={picture}", "--window-size=1280,900")
     assert picture.stat().st_size > 20_000, done.stderr
     assert "CONSOLE" not in done.stderr
+
+
+def rows_of(*names: str) -> list[AnswerLine]:
+    return [AnswerLine(name, 0.2, 0.1, 0.1, 0.3, label=(name,)) for name in names]
+
+
+def test_no_name_beside_a_bar_is_cut():
+    """Two rows of a table were both called "kitchen / would…" in its picture."""
+    names = ["kitchen / would stay", "kitchen / would leave", "a word " * 12 + "<b>"]
+    drawn = html.unescape(" ".join(re.findall(r"<text[^>]*>([^<]*)</text>", bars_picture(rows_of(*names), None))))
+    assert "…" not in drawn
+    assert all(name in drawn for name in names)
+    short = bars_picture(rows_of("soup", "fish"), None)
+    assert short.count('text-anchor="end"') == 4
+
+
+def test_a_difference_of_shares_is_drawn_in_points():
+    """A difference of 0.2 points was written "0.2%", as if it were a share."""
+    picture = bars_picture(
+        [AnswerLine("soup", -0.002, 0.1, -0.1, 0.1), AnswerLine("fish", 0.0, 0.1, -0.1, 0.1)], None, differences=True
+    )
+    assert re.findall(r">([-+.\d]+%?)</text>", picture) == ["-0.2", "+0.0"]

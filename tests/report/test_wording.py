@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import shuffledp as sdp
 from shuffledp.numerics.floats import Interval
-from shuffledp.questions.question import Entry
+from shuffledp.questions.question import AnswerLine
 from shuffledp.releases.wrappers import estimate_frequency
 from shuffledp.report.answer import interval_words, notes, tells_nothing
 from shuffledp.report.to_json import FORMAT, dumps
@@ -229,8 +229,8 @@ def test_an_interval_as_wide_as_the_range_says_nothing(value, shares):
 )
 def test_an_interval_that_reaches_over_half_of_the_range_says_nothing(value, low, high, nothing):
     """8 to 90 of 0 to 90 was told as an answer."""
-    assert tells_nothing(Entry("", value, 20.0, low, high), (0.0, 90.0)) is nothing
-    scaled = Entry("", value / 90.0, 0.2, low / 90.0, high / 90.0)
+    assert tells_nothing(AnswerLine("", value, 20.0, low, high), (0.0, 90.0)) is nothing
+    scaled = AnswerLine("", value / 90.0, 0.2, low / 90.0, high / 90.0)
     assert (interval_words(scaled) == "says nothing yet") is nothing
 
 

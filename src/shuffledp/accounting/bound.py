@@ -148,8 +148,8 @@ class AmplificationBound(ABC):
             return people
         if setting.dummies.count == 0:
             return people
-        known = people.budgets
-        columns = (known.epsilons, 0.0), (known.counts, setting.dummies.count), (known.deltas, 0.0)
+        budgets = people.budgets
+        columns = (budgets.epsilons, 0.0), (budgets.counts, setting.dummies.count), (budgets.deltas, 0.0)
         return replace(people, budgets=Budgets(*(np.append(column, own) for column, own in columns)))
 
     def links_matter(self, setting: Setting) -> bool:
@@ -231,10 +231,10 @@ class AmplificationBound(ABC):
         mapped = np.searchsorted(left.budgets.epsilons, budgets.epsilons[levels])
         raised = left.budgets.epsilons[mapped] > budgets.epsilons[levels]
         if setting.changed_reports == setting.rounds == 1:
-            found = self.many_levels(left, delta, mapped)
+            enclosure = self.many_levels(left, delta, mapped)
         else:
             victim = self.any_victim(left)
-            found = epsilons_by_anchors(
+            enclosure = epsilons_by_anchors(
                 left.budgets.epsilons[mapped],
                 delta,
                 lambda e: self.over_rounds(setting, victim(e)),
@@ -242,9 +242,9 @@ class AmplificationBound(ABC):
                 capped=False,
                 rising=self.rises_with_budget(left),
                 ceilings=ceilings,
-                shown=self.attacks_rounds(setting),
+                lower_only=self.attacks_rounds(setting),
             )
-        return Enclosure(np.where(raised, 0.0, found.lower), found.upper)
+        return Enclosure(np.where(raised, 0.0, enclosure.lower), enclosure.upper)
 
     def level_by_level(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
@@ -255,11 +255,11 @@ class AmplificationBound(ABC):
         """
         epsilons = setting.budgets.epsilons[levels].tolist()
         if self.attacks_rounds(setting):
-            shown = np.array([self.profile(setting, e).shown_epsilon(delta) for e in epsilons])
-            return Enclosure(shown, shown)
+            lower = np.array([self.profile(setting, e).shown_epsilon(delta) for e in epsilons])
+            return Enclosure(lower, lower)
         most = [math.inf] * levels.size if ceilings is None else ceilings.tolist()
-        found = [self.profile(setting, e).epsilon_below(delta, c) for e, c in zip(epsilons, most, strict=True)]
-        return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
+        intervals = [self.profile(setting, e).epsilon_below(delta, c) for e, c in zip(epsilons, most, strict=True)]
+        return Enclosure(np.array([f.lower for f in intervals]), np.array([f.upper for f in intervals]))
 
     def attacks_rounds(self, setting: Setting) -> bool:
         """Return whether this bound is an attack (a certified lower bound) and the setting has several rounds."""
@@ -364,7 +364,7 @@ def epsilons_by_anchors(
     capped: bool = True,
     rising: bool = True,
     ceilings: FloatArray | None = None,
-    shown: bool = False,
+    lower_only: bool = False,
 ) -> Enclosure:
     """Enclose the central epsilon of many victims, of whom only some (the anchors) are computed.
 
@@ -387,7 +387,7 @@ def epsilons_by_anchors(
     ceilings : ndarray, shape (victims,), optional
         Upper bounds that are known already, as for `AmplificationBound.level_epsilons`: an anchor uses the largest
         ceiling of the victims that it bounds.
-    shown : bool
+    lower_only : bool
         Whether only lower ends are asked for; they are then both ends.
 
     Returns
@@ -401,15 +401,15 @@ def epsilons_by_anchors(
     tops = np.maximum.reduceat(most, starts).tolist()
 
     def ends(one: PrivacyProfile, top: float) -> Interval:
-        if not shown:
+        if not lower_only:
             return one.epsilon_below(delta, top)
         least = one.shown_epsilon(delta)
         return Interval(least, least)
 
-    found = [ends(profile(float(epsilon0[at])), top) for at, top in zip(chosen, tops, strict=True)]
+    intervals = [ends(profile(float(epsilon0[at])), top) for at, top in zip(chosen, tops, strict=True)]
     after = np.searchsorted(chosen, np.arange(epsilon0.size), side="left")
     before = np.searchsorted(chosen, np.arange(epsilon0.size), side="right") - 1
-    lower, upper = np.array([f.lower for f in found])[before], np.array([f.upper for f in found])[after]
+    lower, upper = np.array([f.lower for f in intervals])[before], np.array([f.upper for f in intervals])[after]
     if not rising:
         own = chosen[before] == np.arange(epsilon0.size)
         lower, upper = np.where(own, lower, 0.0), np.where(own, upper, math.inf)
@@ -427,7 +427,7 @@ def require_plain(setting: Setting, key: str) -> None:
     """Raise OutOfRegime, naming the bound ``key``, for several rounds, or colluding, missing or grouped reports."""
     if setting.is_plain:
         return
-    told = {
+    features = {
         "several rounds": setting.rounds != 1,
         "linked rounds": setting.linked,
         "one record for all rounds": setting.same_record,
@@ -436,7 +436,7 @@ def require_plain(setting: Setting, key: str) -> None:
         "groups": setting.group_size != 1,
         "several reports per user": setting.reports_per_user != 1,
     }
-    raise OutOfRegime(f"{key} covers one plain round; got {', '.join(name for name, set_ in told.items() if set_)}")
+    raise OutOfRegime(f"{key} covers one plain round; got {', '.join(name for name, set_ in features.items() if set_)}")
 
 
 def refuse_third_records(setting: Setting, key: str) -> None:

@@ -90,7 +90,7 @@ class Target:
 
     def _log_ratios(self, setting: Setting, epsilon0: float, last: dict[str, float] | None) -> Iterator[float]:
         """log(certified delta/wanted delta) at the target epsilon, up to the first bound that is within."""
-        chosen, found = certified_uppers(setting), dict[str, float]()
+        chosen, log_ratios = certified_uppers(setting), dict[str, float]()
         if last is not None:
             chosen = sorted(chosen, key=lambda bound: last.get(bound.key, 0.0))
             chosen = [bound for bound in chosen if last.get(bound.key, 0.0) < math.inf]
@@ -98,20 +98,20 @@ class Target:
             if answer.value is None:
                 continue
             upper = answer.value.upper
-            found[answer.bound.key] = math.log(upper / self.delta) if upper > 0.0 else -math.inf
-            yield found[answer.bound.key]
+            log_ratios[answer.bound.key] = math.log(upper / self.delta) if upper > 0.0 else -math.inf
+            yield log_ratios[answer.bound.key]
             if upper <= self.delta:
                 return
         if last is not None:  # nothing is within: a bound that would have to fall more than twice as fast is left out
-            reach = 2.0 * min(found.values(), default=math.inf) + _BEHIND
-            last.update({key: value if value <= reach else math.inf for key, value in found.items()})
+            reach = 2.0 * min(log_ratios.values(), default=math.inf) + _BEHIND
+            last.update({key: value if value <= reach else math.inf for key, value in log_ratios.items()})
 
     def certified(self, setting: Setting) -> Upper:
         """Return the certified central epsilon (nats) of the setting's worst level at the target's delta."""
         worst = 0.0
         for level in levels_to_check(setting):
-            found = weigh_levels(setting, self.delta, np.array([level]), certified_uppers(setting), smallest=True)
-            worst = max(worst, float(found.smallest[0]))
+            weighed = weigh_levels(setting, self.delta, np.array([level]), certified_uppers(setting), smallest=True)
+            worst = max(worst, float(weighed.smallest[0]))
         return few_digits_up(worst)
 
 
@@ -172,13 +172,13 @@ def last_within(
     before through both ends: so few evaluations near the root are enough. Bisection where three steps have not halved
     what is left.
     """
-    known: list[tuple[float, int, float]] = []  # size of a finite value, its place, the value
+    points: list[tuple[float, int, float]] = []  # size of a finite value, its place, the value
 
     def at(number: int) -> float:
-        found = value(number)
-        if math.isfinite(found):
-            known.append((abs(found), number, found))
-        return found
+        result = value(number)
+        if math.isfinite(result):
+            points.append((abs(result), number, result))
+        return result
 
     at_low, at_high, high = math.nan, math.nan, low
     while not at_high > 0.0:
@@ -191,18 +191,18 @@ def last_within(
     while (width := high - low) > 1:
         middle = (low + high) // 2
         if slow < _MOST_SLOW:
-            smallest = [point[1:] for point in sorted(known)[:2]]
+            smallest = [point[1:] for point in sorted(points)[:2]]
             expected = _crossing(*smallest, geometric=geometric) if len(smallest) == 2 else math.nan
             ends = math.isfinite(at_low) and math.isfinite(at_high)
             if ends and not (low <= expected <= high and 2.0 * abs(smallest[1][1]) < max(at_high, -at_low)):
                 expected = _crossing((low, at_low), (high, at_high), geometric=geometric)
             if low <= expected <= high:
                 middle = min(max(int(expected), low + 1), high - 1)
-        found = at(middle)
-        if found <= 0.0:
-            low, at_low = middle, found
+        at_middle = at(middle)
+        if at_middle <= 0.0:
+            low, at_low = middle, at_middle
         else:
-            high, at_high = middle, found
+            high, at_high = middle, at_middle
         slow = slow + 1 if 2 * (high - low) > width else 0
     return low
 
@@ -516,16 +516,16 @@ def calibrate_rounds(setting: Setting, epsilon: float, delta: float) -> Calibrat
     """
     target = Target.of(epsilon, delta)
     search = Search(target, lambda rounds: replace(setting, rounds=rounds))
-    found = last_within(search.excess, 0, MOST_ROUNDS, geometric=True)
-    if found > 0:  # from there downwards, until the epsilon agrees
-        found = -last_within(lambda rounds: search.room(-rounds), -found - 1, -1) - 1
-    if found == 0:
+    largest = last_within(search.excess, 0, MOST_ROUNDS, geometric=True)
+    if largest > 0:  # from there downwards, until the epsilon agrees
+        largest = -last_within(lambda rounds: search.room(-rounds), -largest - 1, -1) - 1
+    if largest == 0:
         one = search.certified(1)
         raise InvalidInput(
             f"one round already has epsilon = {one:g} at delta = {target.delta:g}, more than {target.epsilon:g}; "
             "scale the budgets down, take a larger batch, or raise epsilon"
         )
-    return replace(_answer(search, found), capped=found == MOST_ROUNDS)
+    return replace(_answer(search, largest), capped=largest == MOST_ROUNDS)
 
 
 def calibrate_scale(setting: Setting, epsilon: float, delta: float) -> Calibration:
@@ -575,15 +575,17 @@ def calibrate_scale(setting: Setting, epsilon: float, delta: float) -> Calibrati
 
     last = max(math.ceil(math.log(top / safe) / _GRID), 0)
     search = Search(target, scaled)
-    found = last_within(search.excess, -1, last, _STRIDE)
-    if found >= 0:  # from there downwards, until the epsilon agrees
-        found = -last_within(lambda step: search.room(-step), -found - 1, 0) - 1
-    if found < 0:
+    best_step = last_within(search.excess, -1, last, _STRIDE)
+    if best_step >= 0:  # from there downwards, until the epsilon agrees
+        best_step = -last_within(lambda step: search.room(-step), -best_step - 1, 0) - 1
+    if best_step < 0:
         raise InvalidInput(
             f"no factor of the budgets brings epsilon to {target.epsilon:g} at delta = {target.delta:g}; "
             f"lower delta0 (the largest is {float(budgets.deltas.max()):g}) or raise delta"
         )
-    return replace(_answer(search, found), scale=min(safe * math.exp(found * _GRID), top), capped=found == last)
+    return replace(
+        _answer(search, best_step), scale=min(safe * math.exp(best_step * _GRID), top), capped=best_step == last
+    )
 
 
 def _answer(search: Search, number: int) -> Calibration:

@@ -124,23 +124,23 @@ def weigh_levels(
         return bound.level_epsilons(setting, delta, listed, ceilings)
 
     answers = weigh(order, ask)
-    for asked, answer in enumerate(answers, start=1):
-        bound, found = answer.bound, answer.value
+    for done, answer in enumerate(answers, start=1):
+        bound, enclosure = answer.bound, answer.value
         if progress is not None:
-            progress(asked / len(chosen))
-        if found is None:
+            progress(done / len(chosen))
+        if enclosure is None:
             evidence.append(Evidence(bound.key, bound.kind, bound.reference, refused=answer.refused))
             continue
-        worst = Interval(float(found.lower.max()), float(found.upper.max()))
+        worst = Interval(float(enclosure.lower.max()), float(enclosure.upper.max()))
         evidence.append(Evidence(bound.key, bound.kind, bound.reference, epsilon=worst))
         if not bound.enters_bracket:
             continue
         if bound.key == FloorBound.key:
-            floor = found
+            floor = enclosure
         elif bound.kind is Kind.CERTIFIED_UPPER:
-            upper = np.minimum(upper, found.upper)
+            upper = np.minimum(upper, enclosure.upper)
         elif bound.kind is Kind.CERTIFIED_LOWER:
-            lower = np.maximum(lower, found.lower)
+            lower = np.maximum(lower, enclosure.lower)
     place = {bound.key: at for at, bound in enumerate(chosen)}
     return Weighed(lower, upper, floor, tuple(sorted(evidence, key=lambda one: place[one.key])))
 
@@ -149,19 +149,19 @@ _CLEARLY = 1.0001
 """Factor on a known epsilon at which another bound is asked for its delta, above what either search leaves open."""
 
 
-def _surely_above(bound: AmplificationBound, setting: Setting, delta: float, level: int, known: float) -> bool:
-    """Return whether an upper bound's epsilon is above one that is known (nats), told by one value of its delta.
+def _surely_above(bound: AmplificationBound, setting: Setting, delta: float, level: int, ceiling: float) -> bool:
+    """Return whether an upper bound's epsilon is above a ceiling (nats), judged by one value of its delta.
 
     One report in one round, which costs little, is asked first: all of them together reveal no less. Noise added to
     records, delta0 above 0, linked rounds and many levels are left to the search.
     """
     pure = setting.adds_noise is None and setting.budgets.is_pure and not setting.linked
-    if not pure or setting.budgets.levels > MANY_LEVELS or math.isinf(known):
+    if not pure or setting.budgets.levels > MANY_LEVELS or math.isinf(ceiling):
         return False
-    own, at = float(setting.budgets.epsilons[level]), known * _CLEARLY
+    own, at = float(setting.budgets.epsilons[level]), ceiling * _CLEARLY
     once = replace(setting, rounds=1, group_size=1)
     try:
-        return any(bound.profile(asked, own).delta(at).upper > delta for asked in (once, setting))
+        return any(bound.profile(each, own).delta(at).upper > delta for each in (once, setting))
     except (OutOfRegime, NotConverged):  # the search tells why it refuses, if it does
         return False
 
@@ -181,8 +181,8 @@ class Keyed(Mapping[str, AmplificationBound]):
         The bounds, in the order in which they are asked.
     """
 
-    def __init__(self, known: Iterable[AmplificationBound]) -> None:
-        self._known = {bound.key: bound for bound in known}
+    def __init__(self, members: Iterable[AmplificationBound]) -> None:
+        self._known = {bound.key: bound for bound in members}
 
     def __getitem__(self, key: str) -> AmplificationBound:
         if key in RENAMED:
@@ -319,29 +319,29 @@ def certify(
     max_levels = whole_number(max_levels, "max_levels", 1)
     listed = _listed_levels(setting, target, max_levels)
     chosen = consulted(setting, published=published)
-    found = weigh_levels(setting, target, listed, chosen, progress)
-    _check_consistent(setting.budgets, listed, found.lower, found.smallest)
-    levels = _level_guarantees(setting, listed, found)
+    weighed = weigh_levels(setting, target, listed, chosen, progress)
+    _check_consistent(setting.budgets, listed, weighed.lower, weighed.smallest)
+    levels = _level_guarantees(setting, listed, weighed)
     mu = partial(worst_mu, setting)
     evidence = tuple(
-        one if one.epsilon is None else replace(one, epsilon=one.epsilon.published()) for one in found.evidence
+        one if one.epsilon is None else replace(one, epsilon=one.epsilon.published()) for one in weighed.evidence
     )
     return Guarantee(setting, target, levels, setting.budgets.levels, evidence, mu)
 
 
-def _level_guarantees(setting: Setting, listed: NDArray[np.int64], found: Weighed) -> tuple[LevelGuarantee, ...]:
+def _level_guarantees(setting: Setting, listed: NDArray[np.int64], weighed: Weighed) -> tuple[LevelGuarantee, ...]:
     """List the levels; with dummies each with its floor, and with what the crowd keeps."""
-    budgets, floor, known = setting.budgets, found.floor, list[LevelGuarantee]()
+    budgets, floor, guarantees = setting.budgets, weighed.floor, list[LevelGuarantee]()
     for row, level in enumerate(listed):
-        epsilon = Interval(float(found.lower[row]), float(found.smallest[row])).published()
+        epsilon = Interval(float(weighed.lower[row]), float(weighed.smallest[row])).published()
         one = LevelGuarantee(
             float(budgets.epsilons[level]), float(budgets.deltas[level]), int(budgets.counts[level]), epsilon
         )
         if setting.dummies is not None:
             kept = None if floor is None else Interval(float(floor.lower[row]), float(floor.upper[row])).published()
-            one = replace(one, floor=kept, crowd=Interval(epsilon.lower, few_digits_up(float(found.upper[row]))))
-        known.append(one)
-    return tuple(known)
+            one = replace(one, floor=kept, crowd=Interval(epsilon.lower, few_digits_up(float(weighed.upper[row]))))
+        guarantees.append(one)
+    return tuple(guarantees)
 
 
 def privacy_profile(setting: Setting, epsilon0: float) -> PrivacyProfile:
@@ -416,8 +416,8 @@ def _worst_level(setting: Setting, delta: float) -> int:
         return checked[0]
     every = np.arange(setting.budgets.levels)
     if every.size <= MANY_LEVELS:
-        found = weigh_levels(setting, delta, every, certified_uppers(setting)).smallest
-        return int(np.flatnonzero(found == found.max())[-1])
+        uppers = weigh_levels(setting, delta, every, certified_uppers(setting)).smallest
+        return int(np.flatnonzero(uppers == uppers.max())[-1])
     together = [bounds[key] for key in ("blanket", "ordered")]
     if setting.adds_noise is None and any(
         answer.refused is None for answer in weigh(together, lambda b: b.level_epsilons(setting, delta, every[-1:]))
@@ -471,7 +471,7 @@ def _worst_mu(setting: Setting, outside: float) -> float:
     """`worst_mu`, remembered: a filter asks for the same round again and again."""
     (levels, alike), pure = _levels_for_mu(setting), setting.budgets.is_pure
     # where the top level stands for all, only what rises with the victim's budget may be asked
-    asked = [bound for bound in certified_uppers(setting) if not alike or bound.rises_with_budget(setting)]
+    chosen = [bound for bound in certified_uppers(setting) if not alike or bound.rises_with_budget(setting)]
     tolerance = 2e-4 if setting.adds_noise is None else 2e-3  # noise is slow to evaluate
     worst = 0.0
     for level in levels:
@@ -479,7 +479,7 @@ def _worst_mu(setting: Setting, outside: float) -> float:
         local = bounds["local"].profile(setting, epsilon0)
         if pure and 0.0 < worst >= dominating_mu(local, outside, at_least=worst):
             break  # those that follow have smaller budgets
-        answers = weigh(asked, lambda bound, e=epsilon0: bound.profile(setting, e))
+        answers = weigh(chosen, lambda bound, e=epsilon0: bound.profile(setting, e))
         profile = FromAbove.of(tuple(answer.value for answer in answers if answer.value is not None))
         worst = dominating_mu(profile, outside, at_least=worst, tolerance=tolerance)
     return few_digits_up(worst)
@@ -618,6 +618,6 @@ def profile_epsilons(
 
 def renyi_points(profile: PrivacyProfile, orders: Sequence[float] = ORDERS) -> list[tuple[float, Interval]]:
     """Return pairs of an order above 1 and the interval that encloses the Renyi divergence there, nats."""
-    found = profile.renyi_curve(orders)
-    ends = zip(found.lower.tolist(), found.upper.tolist(), strict=True)
+    curve = profile.renyi_curve(orders)
+    ends = zip(curve.lower.tolist(), curve.upper.tolist(), strict=True)
     return [(order, Interval(lower, upper)) for order, (lower, upper) in zip(orders, ends, strict=True)]

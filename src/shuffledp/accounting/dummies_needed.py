@@ -97,11 +97,11 @@ class DummiesNeeded(Told):
 
     def _told(self) -> str:
         promises = f"{len(self.promises)} promise{'' if len(self.promises) == 1 else 's'}"
-        said = ", ".join(map(str, self.counts[:MOST_ROWS])) + (", ..." if len(self.counts) > MOST_ROWS else "")
-        return f"DummiesNeeded: {said} dummies for {promises} at delta {self.delta!r}"
+        numbers = ", ".join(map(str, self.counts[:MOST_ROWS])) + (", ..." if len(self.counts) > MOST_ROWS else "")
+        return f"DummiesNeeded: {numbers} dummies for {promises} at delta {self.delta!r}"
 
     def _rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
-        rows = ((own, promise, found.upper) for found, (own, promise) in zip(self.floors, self.promises, strict=True))
+        rows = ((own, promise, floor.upper) for floor, (own, promise) in zip(self.floors, self.promises, strict=True))
         return ("epsilon0", "promise", "certified"), rows
 
 
@@ -166,9 +166,9 @@ def calibrate_dummies(
     if law == "normal":
         return _normal([kinds[i] for i in order], kept, target, reports, most)
     search = _Search(kinds, tuple(order.count(i) for i in range(len(kinds))), kept, target, law, reports, most)
-    found = search.found()
-    floors = [search.floor(epsilon0, found).epsilon(target) for epsilon0, _ in kept]
-    return DummiesNeeded(tuple(found[i] for i in order), kept, target, tuple(floors))
+    dummies = search.dummies()
+    floors = [search.floor(epsilon0, dummies).epsilon(target) for epsilon0, _ in kept]
+    return DummiesNeeded(tuple(dummies[i] for i in order), kept, target, tuple(floors))
 
 
 def _ball(
@@ -187,8 +187,8 @@ def _ball(
         law = BallDummies.of_promise(columns, levels, delta, reports, most)
     floors = list[Interval]()
     for epsilon0, promise in promises:  # each is kept: an inversion could end a digit above
-        found = ball_floor(law, epsilon0, reports=reports).epsilon(delta)
-        floors.append(Interval(found.lower, min(found.upper, promise)))
+        epsilon = ball_floor(law, epsilon0, reports=reports).epsilon(delta)
+        floors.append(Interval(epsilon.lower, min(epsilon.upper, promise)))
     return DummiesNeeded((law,), promises, delta, tuple(floors))
 
 
@@ -207,13 +207,13 @@ def _normal(
         spread = float(f"{0.25 * 1.01**step:.4g}")
         return {size: NormalDummies.reaching(size, spread, delta / (EMPTY * len(sizes))) for size in every}
 
-    def floor(epsilon0: float, known: Mapping[int, NormalDummies]) -> Floor:
-        each = {size: floor_profile(every[size], epsilon0, law) for size, law in known.items()}
+    def floor(epsilon0: float, by_size: Mapping[int, NormalDummies]) -> Floor:
+        each = {size: floor_profile(every[size], epsilon0, law) for size, law in by_size.items()}
         return compose_floors([each[size] for size in sizes])
 
     def keeps(step: int) -> bool:
-        known = laws(step)
-        return all(floor(epsilon0, known).keeps(promise, delta) for epsilon0, promise in promises)
+        by_size = laws(step)
+        return all(floor(epsilon0, by_size).keeps(promise, delta) for epsilon0, promise in promises)
 
     low, high = -1, 64
     while not keeps(high):
@@ -223,16 +223,16 @@ def _normal(
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if keeps(middle) else (middle, high)
-    found = laws(high)
-    floors = tuple(floor(epsilon0, found).epsilon(delta) for epsilon0, _ in promises)
-    return DummiesNeeded(tuple(found[size] for size in sizes), promises, delta, floors)
+    chosen = laws(high)
+    floors = tuple(floor(epsilon0, chosen).epsilon(delta) for epsilon0, _ in promises)
+    return DummiesNeeded(tuple(chosen[size] for size in sizes), promises, delta, floors)
 
 
 def _refuse(promises: Promises, delta: float, what: str) -> NoReturn:
-    told = ", ".join(f"{e:g} to {promise:g}" for e, promise in promises)
+    reductions = ", ".join(f"{e:g} to {promise:g}" for e, promise in promises)
     raise InvalidInput(
-        f"no {what} is certified to bring {told} at delta = {delta:g}; promise a larger epsilon, ask fewer questions, "
-        "or raise delta"
+        f"no {what} is certified to bring {reductions} at delta = {delta:g}; promise a larger epsilon, "
+        "ask fewer questions, or raise delta"
     )
 
 
@@ -248,7 +248,7 @@ class _Search:
     reports: int
     most: int
 
-    def found(self) -> tuple[OwnDummies, ...]:
+    def dummies(self) -> tuple[OwnDummies, ...]:
         """Return the dummies of each kind."""
         if len(self.kinds) == 1 and not self._laplace(0):
             count = self._least(lambda m: self._keeps((Uniform(m),)))
@@ -278,11 +278,11 @@ class _Search:
 
     def _required(self, dummies: OwnDummies | None) -> OwnDummies:
         if dummies is None:
-            told = ", ".join(f"{e:g} to {promise:g}" for e, promise in self.promises)
+            reductions = ", ".join(f"{e:g} to {promise:g}" for e, promise in self.promises)
             bits = any(self._laplace(kind) for kind in range(len(self.kinds)))
             end = f"{self.most} (of a law of ones: {MOST_BITS})" if bits and self.most > MOST_BITS else f"{self.most}"
             raise InvalidInput(
-                f"no number of dummies up to {end}, where the search ends, is certified to bring {told} at "
+                f"no number of dummies up to {end}, where the search ends, is certified to bring {reductions} at "
                 f"delta = {self.delta:g}; promise a larger epsilon, ask fewer questions, or raise delta"
             )
         return dummies
@@ -309,11 +309,11 @@ class _Search:
 
         It keeps a share of every promise at its part of delta.
         """
-        asked = tuple((epsilon0, promise * share) for epsilon0, promise in self.promises)
+        own_promises = tuple((epsilon0, promise * share) for epsilon0, promise in self.promises)
         delta = self.delta / sum(self.times)
         if self._laplace(kind):
-            return _laplace_alone(self.kinds[kind], asked, delta, self.reports, self.most)
-        one = _Search((self.kinds[kind],), (1,), asked, delta, "uniform", self.reports, self.most)
+            return _laplace_alone(self.kinds[kind], own_promises, delta, self.reports, self.most)
+        one = _Search((self.kinds[kind],), (1,), own_promises, delta, "uniform", self.reports, self.most)
         count = self._least(lambda m: one._keeps((Uniform(m),)))
         return None if count is None else Uniform(count)
 
@@ -333,24 +333,24 @@ class _Search:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self._keeps(at(middle)) else (middle, high)
-        found = list(at(high))
-        if not self._keeps(found):
+        dummies = list(at(high))
+        if not self._keeps(dummies):
             self._required(None)
         for kind in range(len(self.kinds)):
-            found[kind] = self._saved(found, kind)
-        return tuple(found)
+            dummies[kind] = self._saved(dummies, kind)
+        return tuple(dummies)
 
-    def _saved(self, found: list[OwnDummies], kind: int) -> OwnDummies:
+    def _saved(self, dummies: list[OwnDummies], kind: int) -> OwnDummies:
         """As few dummies of one kind as the others allow."""
 
         def with_count(count: int) -> OwnDummies:
-            own = found[kind]
+            own = dummies[kind]
             return DiscreteLaplace(count, own.ratio) if isinstance(own, DiscreteLaplace) else Uniform(count)
 
         def keeps(count: int) -> bool:
-            return self._keeps([*found[:kind], with_count(count), *found[kind + 1 :]])
+            return self._keeps([*dummies[:kind], with_count(count), *dummies[kind + 1 :]])
 
-        count, stride = found[kind].count, 1
+        count, stride = dummies[kind].count, 1
         while count > 0 and keeps(max(count - stride, 0)):
             count, stride = max(count - stride, 0), 2 * stride
         while stride > 1:
@@ -380,7 +380,7 @@ def _laplace_alone(
 
     most = min(most, MOST_BITS)
     high = min(16, most)
-    while (found := best(high)) is None:
+    while (fewest := best(high)) is None:
         if high >= most:
             return None
         high = min(2 * high, most)
@@ -388,11 +388,11 @@ def _laplace_alone(
     while high - low > 1:
         middle = (low + high) // 2
         better = best(middle)
-        low, high, found = (middle, high, found) if better is None else (low, middle, better)
+        low, high, fewest = (middle, high, fewest) if better is None else (low, middle, better)
     for count in (high - 1, high - 2):  # odd and even numbers are two sequences
         if count >= 0 and (better := best(count)) is not None:
-            found = better
-    return found
+            fewest = better
+    return fewest
 
 
 def _steepest(epsilon0: float, promise: float) -> float:
@@ -415,7 +415,7 @@ def _promises(given: object) -> Promises:
         raise InvalidInput(
             f"promises must state a central epsilon for each level, such as {{0.5: 0.1, 4.0: 1.0}}; got {shown(given)}"
         )
-    found: dict[float, float] = {}
+    checked: dict[float, float] = {}
     for row in rows:
         try:
             epsilon0, promise = (float(part) for part in row)
@@ -426,10 +426,10 @@ def _promises(given: object) -> Promises:
                 f"a promise needs an epsilon0 above 0, at most {MAX_EPSILON0:g}, and an epsilon above 0; "
                 f"got {shown(row)}"
             )
-        if found.get(epsilon0, promise) != promise:
-            raise InvalidInput(f"two promises for epsilon0 = {epsilon0:g}: {found[epsilon0]:g} and {promise:g}")
-        found[epsilon0] = promise
-    return tuple(sorted(found.items()))
+        if checked.get(epsilon0, promise) != promise:
+            raise InvalidInput(f"two promises for epsilon0 = {epsilon0:g}: {checked[epsilon0]:g} and {promise:g}")
+        checked[epsilon0] = promise
+    return tuple(sorted(checked.items()))
 
 
 def _kinds(

@@ -206,10 +206,10 @@ class PrivacyFilter:
         if check_delta(delta) <= self._limit.outside:
             raise InvalidInput(f"delta must be above the filter's outside = {self._limit.outside:g}; got {delta:g}")
         mu, target = self._limit.mu, _beyond(delta, self._limit.outside)
-        found, step = gaussian_epsilon(target, mu), roundoff(900)
-        while float(normal_divergence(found, mu).upper) > target:
-            found, step = found * (1.0 + step) + SMALLEST, 2.0 * step
-        return Upper(found)  # where the certified divergence is at most the target
+        upper, step = gaussian_epsilon(target, mu), roundoff(900)
+        while float(normal_divergence(upper, mu).upper) > target:
+            upper, step = upper * (1.0 + step) + SMALLEST, 2.0 * step
+        return Upper(upper)  # where the certified divergence is at most the target
 
     def delta(self, epsilon: float) -> Upper:
         """Return the central delta, in [0, 1], that all admitted rounds together keep at an epsilon >= 0 (nats).

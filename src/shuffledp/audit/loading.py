@@ -144,13 +144,13 @@ def subject(
     )
 
 
-def _checked(found: Subject, records: Sequence[Any] | None) -> Subject:
+def _checked(subject: Subject, records: Sequence[Any] | None) -> Subject:
     if records is None:
-        return found
+        return subject
     kept = tuple(dict.fromkeys(tuple(entry) if isinstance(entry, list | np.ndarray) else entry for entry in records))
     if len(kept) < 2:
         raise InvalidInput(f"an audit compares at least two different records; got {shown(list(records))}")
-    return replace(found, records=kept)
+    return replace(subject, records=kept)
 
 
 # ------------------------------------------------------------------ families of ours
@@ -199,13 +199,13 @@ def _support_reading(family: FrequencyOracle) -> Reading:
     """
 
     def reading(reports: NDArray[Any], record: Any) -> FloatArray:
-        found = np.empty(len(reports))
+        supported = np.empty(len(reports))
         for start in range(0, len(reports), _GROUP):
             part = reports[start : start + _GROUP]
             powers = np.exp2(np.arange(len(part), dtype=np.float64))
             total = int(family.support_counts(part, powers)[int(record)])
-            found[start : start + len(part)] = (total >> np.arange(len(part))) & 1
-        return found
+            supported[start : start + len(part)] = (total >> np.arange(len(part))) & 1
+        return supported
 
     return reading
 
@@ -262,12 +262,12 @@ def _load(path: Path, function: str) -> Callable[..., Any]:
     finally:
         if folder in sys.path:
             sys.path.remove(folder)
-    found = getattr(module, function, None)
-    if not callable(found):
+    attribute = getattr(module, function, None)
+    if not callable(attribute):
         names = [name for name, entry in vars(module).items() if callable(entry) and not name.startswith("_")]
-        known = f"; it has {', '.join(sorted(names)[:8])}" if names else ""
-        raise InvalidInput(f"{path} has no function {shown(function)}{known}; write FILE.py:FUNCTION")
-    return found
+        available = f"; it has {', '.join(sorted(names)[:8])}" if names else ""
+        raise InvalidInput(f"{path} has no function {shown(function)}{available}; write FILE.py:FUNCTION")
+    return attribute
 
 
 def _command_call(line: str) -> Callable[[NDArray[Any], Randomness], Any]:
@@ -293,8 +293,8 @@ def _command_call(line: str) -> Callable[[NDArray[Any], Randomness], Any]:
         except UnicodeDecodeError:
             raise InvalidInput(f"command {shown(words[0])} printed something that is not UTF-8 text") from None
         if done.returncode:
-            said = named(next(iter(done.stderr.strip().splitlines()[-1:]), "nothing on stderr"))
-            raise InvalidInput(f"command {shown(words[0])} failed with status {done.returncode}: {said}")
+            message = named(next(iter(done.stderr.strip().splitlines()[-1:]), "nothing on stderr"))
+            raise InvalidInput(f"command {shown(words[0])} failed with status {done.returncode}: {message}")
         lines = done.stdout.splitlines()
         if len(lines) != len(records):
             raise InvalidInput(

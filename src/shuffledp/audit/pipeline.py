@@ -102,14 +102,14 @@ class CrowdAttack:
         random : Randomness
             Source of the noise.
         """
-        found = self.added(crowd.victim.draw(np.full(runs, self.records[record]), random))
+        scores = self.added(crowd.victim.draw(np.full(runs, self.records[record]), random))
         for level, count in zip(crowd.levels, crowd.counts, strict=True):
             some = max(1, _CHUNK // count)
             for start in range(0, runs, some):
                 size = min(some, runs - start)
                 reports = level.draw(np.full(size * count, self.held), random)
-                found[start : start + size] += self.added(reports).reshape(size, count).sum(axis=1)
-        return found
+                scores[start : start + size] += self.added(reports).reshape(size, count).sum(axis=1)
+        return scores
 
 
 def choose_crowd_attack(crowd: Crowd, random: Randomness) -> CrowdAttack:
@@ -125,7 +125,7 @@ def choose_crowd_attack(crowd: Crowd, random: Randomness) -> CrowdAttack:
     records = range(len(crowd.victim.records))
     mine = {i: [crowd.victim.draw(np.full(_FIT, i), random) for _ in range(2)] for i in records}
     theirs = {i: [_others(crowd, i, random) for _ in range(2)] for i in records}
-    found: list[CrowdAttack] = []
+    attacks: list[CrowdAttack] = []
     for pair in combinations(records, 2):
         learn, test = ([mine[i][stage] for i in pair] for stage in range(2))
         scores = fit_scores(learn[0], learn[1])
@@ -138,9 +138,9 @@ def choose_crowd_attack(crowd: Crowd, random: Randomness) -> CrowdAttack:
             for held in records:
                 values = [*read, *(score.values(part) for _, part in theirs[held])]
                 weights, power = _weigh(values, edges, [weight for weight, _ in theirs[held]], crowd.n)
-                found.append(CrowdAttack((pair[0], pair[1]), held, score, edges, weights, power))
-    most = max(attack.power for attack in found)
-    return next(attack for attack in found if attack.power >= (1.0 - _AS_GOOD) * most)
+                attacks.append(CrowdAttack((pair[0], pair[1]), held, score, edges, weights, power))
+    most = max(attack.power for attack in attacks)
+    return next(attack for attack in attacks if attack.power >= (1.0 - _AS_GOOD) * most)
 
 
 def _others(crowd: Crowd, held: int, random: Randomness) -> tuple[FloatArray, Reports]:
@@ -221,14 +221,14 @@ class CountAttack:
         source : numpy.random.Generator
             Source of the counts.
         """
-        found = np.empty(runs)
+        scores = np.empty(runs)
         for start in range(0, runs, _DRAWN_AT_ONCE):
             size = min(_DRAWN_AT_ONCE, runs - start)
             part = self.weights[source.choice(self.weights.size, size, p=self.victim[record])]
             for chances, count in zip(self.others, self.counts, strict=True):
                 part = part + source.multinomial(count, chances, size) @ self.weights
-            found[start : start + size] = part
-        return found
+            scores[start : start + size] = part
+        return scores
 
 
 def count_attacks(law: AnyLaw, budgets: Budgets, delta: float, runs: int, alpha: float) -> list[CountAttack]:
@@ -522,6 +522,6 @@ def _strongest(
     """Return the attack of largest limit, with the runs that chose it."""
     tried: list[tuple[float, CountAttack, tuple[FloatArray, FloatArray]]] = []
     for attack in attacks:
-        found = attack.draw(0, runs, source), attack.draw(1, runs, source)
-        tried.append((best_cut(found, delta, alpha)[1], attack, found))
+        scores = attack.draw(0, runs, source), attack.draw(1, runs, source)
+        tried.append((best_cut(scores, delta, alpha)[1], attack, scores))
     return max(tried, key=lambda each: each[0])[1:]

@@ -160,13 +160,13 @@ def choose_pair_attack(fit: Sequence, choose: Sequence, batch: int, delta: float
     delta, alpha : float
         As for `epsilon_limit`.
     """
-    found: list[PairAttack] = []
+    attacks: list[PairAttack] = []
     for lag in _lags(fit, batch):
         scores = {"the difference between the two reports": _distance, "the joint likelihood ratio": _joint(fit, lag)}
         for name, values in scores.items():
             cut, estimate = best_cut(split(choose, lag, values), delta, alpha)
-            found.append(PairAttack(lag, batch, values, name, cut, estimate))
-    return max(found, key=lambda attack: attack.estimate)
+            attacks.append(PairAttack(lag, batch, values, name, cut, estimate))
+    return max(attacks, key=lambda attack: attack.estimate)
 
 
 def _lags(data: Sequence, batch: int) -> list[int]:
@@ -394,8 +394,8 @@ def suspect_hundredths(fit: Placed, scores: list[Score], pair: tuple[int, int]) 
     pair : (int, int)
         Indices of the two records.
     """
-    found = {0, 99, *_suspects(fit.data, fit.hundredths, scores, pair)}
-    return [hundredth(place) for place in sorted(found)]
+    suspects = {0, 99, *_suspects(fit.data, fit.hundredths, scores, pair)}
+    return [hundredth(place) for place in sorted(suspects)]
 
 
 def suspect_rows(fit: Placed, size: int, scores: list[Score], pair: tuple[int, int]) -> list[Place]:
@@ -416,13 +416,13 @@ def _suspects(data: Sequence, cells: NDArray[np.int64], scores: list[Score], pai
     most = int(cells.max()) + 1
     labelled = [data.labels == label for label in pair]
     counts = [np.maximum(np.bincount(cells[mine], minlength=most), 1) for mine in labelled]
-    found: set[int] = set()
+    suspects: set[int] = set()
     for score in scores:
         values = score.values(data.reports)
         sums = [np.bincount(cells[mine], values[mine], minlength=most) for mine in labelled]
         gaps = np.abs(sums[0] / counts[0] - sums[1] / counts[1])
-        found.update(np.argsort(-gaps, kind="stable")[:_MOST_SUSPECT].tolist())
-    return found
+        suspects.update(np.argsort(-gaps, kind="stable")[:_MOST_SUSPECT].tolist())
+    return suspects
 
 
 def choose_place(
@@ -674,19 +674,19 @@ def audit_randomizer(
     attacked = subject(randomizer, claimed, delta0, records, score)
     if len(attacked.records) > MOST_RECORDS:
         raise InvalidInput(f"an audit tries at most {MOST_RECORDS} records; got {len(attacked.records)}")
-    found = _strongest(attacked, trials, delta0, alpha, source)
+    strongest = _strongest(attacked, trials, delta0, alpha, source)
     return AuditResult(
         subject=attacked.name,
         claimed=claimed,
         delta=delta0,
-        epsilon_lower_bound=max(found.limit, 0.0),
+        epsilon_lower_bound=max(strongest.limit, 0.0),
         confidence=confidence,
-        records=found.records,
-        worlds=found.worlds,
-        attack=found.attack.attack,
-        event=found.attack.event,
-        likelier=found.attack.cut.likelier,
-        hits=found.hits,
+        records=strongest.records,
+        worlds=strongest.worlds,
+        attack=strongest.attack.attack,
+        event=strongest.attack.event,
+        likelier=strongest.attack.cut.likelier,
+        hits=strongest.hits,
         private=source.private,
     )
 

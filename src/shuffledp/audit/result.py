@@ -42,8 +42,8 @@ def lower_limit(hits: ArrayLike, trials: ArrayLike, alpha: float) -> FloatArray:
         In [0, 1); 0 where there are no hits. Rounded down by a relative 1e-9.
     """
     h, n = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64))
-    found = betaincinv(np.maximum(h, 1.0), np.maximum(n - h, 0.0) + 1.0, alpha)
-    return np.where(h > 0, found * (1.0 - _MARGIN), 0.0)
+    limit = betaincinv(np.maximum(h, 1.0), np.maximum(n - h, 0.0) + 1.0, alpha)
+    return np.where(h > 0, limit * (1.0 - _MARGIN), 0.0)
 
 
 def upper_limit(hits: ArrayLike, trials: ArrayLike, alpha: float) -> FloatArray:
@@ -62,8 +62,8 @@ def upper_limit(hits: ArrayLike, trials: ArrayLike, alpha: float) -> FloatArray:
         In (0, 1]; 1 where every trial is a hit. Rounded up by a relative 1e-9.
     """
     h, n = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64))
-    found = betainccinv(h + 1.0, np.maximum(n - h, 1.0), alpha)
-    return np.where(h < n, np.minimum(found * (1.0 + _MARGIN), 1.0), 1.0)
+    limit = betainccinv(h + 1.0, np.maximum(n - h, 1.0), alpha)
+    return np.where(h < n, np.minimum(limit * (1.0 + _MARGIN), 1.0), 1.0)
 
 
 def epsilon_limit(hits: ArrayLike, trials: tuple[ArrayLike, ArrayLike], delta: float, alpha: float) -> FloatArray:
@@ -93,8 +93,8 @@ def epsilon_limit(hits: ArrayLike, trials: tuple[ArrayLike, ArrayLike], delta: f
     likely, other = np.asarray(hits)
     gain = lower_limit(likely, trials[0], alpha / 2.0) - delta
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.log(np.maximum(gain, 0.0)) - np.log(upper_limit(other, trials[1], alpha / 2.0))
-    return found - roundoff(8192)  # the logarithms and their difference, values below 100
+        limit = np.log(np.maximum(gain, 0.0)) - np.log(upper_limit(other, trials[1], alpha / 2.0))
+    return limit - roundoff(8192)  # the logarithms and their difference, values below 100
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,11 @@ class Cut:
             As for `epsilon_limit`.
         """
         counts = [int(np.count_nonzero(self.hits(part))) for part in scores]
-        found = Hits((counts[0], counts[1]), (scores[0].size, scores[1].size))
+        tally = Hits((counts[0], counts[1]), (scores[0].size, scores[1].size))
         order = (self.likelier, 1 - self.likelier)
-        ordered = found.trials[order[0]], found.trials[order[1]]
-        limit = epsilon_limit([found.counts[order[0]], found.counts[order[1]]], ordered, delta, alpha)
-        return float(limit), found
+        ordered = tally.trials[order[0]], tally.trials[order[1]]
+        limit = epsilon_limit([tally.counts[order[0]], tally.counts[order[1]]], ordered, delta, alpha)
+        return float(limit), tally
 
     @property
     def words(self) -> str:

@@ -109,8 +109,8 @@ def read_reports(raw: Any, n: int, name: str, like: Reports | None = None) -> Re
         than those of the earlier call.
     """
     if isinstance(raw, Printed):
-        found = read_reports(raw.values, n, name, like)
-        return Reports(found.raw, _word_keys(np.array(raw.lines)), found.columns)
+        parsed = read_reports(raw.values, n, name, like)
+        return Reports(parsed.raw, _word_keys(np.array(raw.lines)), parsed.columns)
     try:
         array = np.asarray(raw)
     except ValueError:
@@ -138,12 +138,12 @@ def _alike(array: NDArray[Any], name: str, like: Reports | None) -> NDArray[Any]
         raise InvalidInput(f"{name} returned reports of type {array.dtype}; return numbers, rows of numbers, or words")
     if like is None:
         return array
-    known = like.raw.dtype
-    if known.kind in "US" and array.dtype.kind in "biuf":
+    expected = like.raw.dtype
+    if expected.kind in "US" and array.dtype.kind in "biuf":
         array = _as_words(array)
-    elif known.kind == "f" and array.dtype.kind in "bi":
-        array = array.astype(known)
-    if (array.dtype.kind, array.dtype.names, array.shape[1:]) == (known.kind, known.names, like.raw.shape[1:]):
+    elif expected.kind == "f" and array.dtype.kind in "bi":
+        array = array.astype(expected)
+    if (array.dtype.kind, array.dtype.names, array.shape[1:]) == (expected.kind, expected.names, like.raw.shape[1:]):
         return array
     raise InvalidInput(
         f"{name} returned {_kind(array)} from a call with {array.shape[0]} record{'' if array.shape[0] == 1 else 's'}, "
@@ -273,22 +273,22 @@ def counted_score(first: Reports, second: Reports) -> list[Score]:
         Reports of the first and of the second record, to learn from.
     """
     keys = np.concatenate((first.keys, second.keys))
-    known, index, place = np.unique(keys, return_index=True, return_inverse=True)
-    if known.size > min(MOST_VALUES, keys.size // 4):
+    distinct, index, place = np.unique(keys, return_index=True, return_inverse=True)
+    if distinct.size > min(MOST_VALUES, keys.size // 4):
         return []
-    counts = [np.bincount(part, minlength=known.size) for part in (place[: first.n], place[first.n :])]
+    counts = [np.bincount(part, minlength=distinct.size) for part in (place[: first.n], place[first.n :])]
     ratio = np.log((counts[0] + 0.5) / first.n) - np.log((counts[1] + 0.5) / second.n)
     examples = [first.raw[i] if i < first.n else second.raw[i - first.n] for i in index[:MOST_VALUES]]
 
     def values(reports: Reports) -> FloatArray:
-        at = np.minimum(np.searchsorted(known, reports.keys), known.size - 1)
-        return np.where(known[at] == reports.keys, ratio[at], 0.0)
+        at = np.minimum(np.searchsorted(distinct, reports.keys), distinct.size - 1)
+        return np.where(distinct[at] == reports.keys, ratio[at], 0.0)
 
     def words(cut: Cut) -> str:
         inside = np.flatnonzero(cut.hits(ratio))
-        shown = ", ".join(sorted(show(examples[i]) for i in inside[:SHOWN]))
+        listed = ", ".join(sorted(show(examples[i]) for i in inside[:SHOWN]))
         more = f" or one of {inside.size - SHOWN} others" if inside.size > SHOWN else ""
-        return f"the report is {shown}{more}" if inside.size == 1 else f"the report is one of: {shown}{more}"
+        return f"the report is {listed}{more}" if inside.size == 1 else f"the report is one of: {listed}{more}"
 
     return [Score("the value of the report", values, words)]
 
@@ -519,14 +519,14 @@ def _bit_score(means: list[FloatArray], chosen: NDArray[np.int64]) -> Score:
 
 def _place_score(first: FloatArray, second: FloatArray, column: int) -> Score:
     """Return a score, the likelihood ratio of the position of the last bit of one number."""
-    known = np.unique(np.concatenate((first[:, column], second[:, column])))
-    edges, table = bin_column(first[:, column], second[:, column], known.size)
+    positions = np.unique(np.concatenate((first[:, column], second[:, column])))
+    edges, table = bin_column(first[:, column], second[:, column], positions.size)
 
     def values(reports: Reports) -> FloatArray:
         return table[np.searchsorted(edges, last_bits(reports)[:, column], side="right")]
 
     def words(cut: Cut) -> str:
-        parts = [_stretch(known[i], known[j - 1]) for i, j in stretches(cut.hits(table))]
+        parts = [_stretch(positions[i], positions[j - 1]) for i, j in stretches(cut.hits(table))]
         more = f" or at one of {len(parts) - SHOWN} more places" if len(parts) > SHOWN else ""
         return f"the last binary digit of {which} is {', or '.join(parts[:SHOWN])}{more}"
 

@@ -81,8 +81,8 @@ def _run(arguments: list[str]) -> int:
         from shuffledp.cli.app import options_of
         from shuffledp.cli.front import in_options
 
-        told = in_options(str(error), arguments, options_of(arguments))
-        return _fail("; ".join([told, *_left_behind()]), REFUSED)
+        message = in_options(str(error), arguments, options_of(arguments))
+        return _fail("; ".join([message, *_left_behind()]), REFUSED)
     except TyperException as error:
         if not error.format_message():  # a command that only has commands below it has shown its help
             return DONE

@@ -240,8 +240,8 @@ def difference(
     """
     from shuffledp.cli.difference import Compared, run_difference
 
-    asked = Compared(files, between, question, delta, disjoint)
-    run_difference(asked, simultaneous=simultaneous, as_json=json, report=report, title=title)
+    comparison = Compared(files, between, question, delta, disjoint)
+    run_difference(comparison, simultaneous=simultaneous, as_json=json, report=report, title=title)
 
 
 POPULATION: Mapping[str, tuple[Any, Any]] = {
@@ -314,7 +314,7 @@ def amplify(**typed: Any) -> None:
     from shuffledp.cli.calibrate import Outputs, run_amplify
 
     bounds = o.parse_bounds(typed["bounds"])
-    people, question = _asked(typed)
+    people, question = _population_and_situation(typed)
     outputs = Outputs(typed["json"], typed["report"], typed["levels_out"], typed["curve"], typed["renyi"],
                       typed["board"])  # fmt: skip
     run_amplify(question.about(people.budgets()), typed["delta"], outputs, bounds)
@@ -332,7 +332,7 @@ def calibrate(**typed: Any) -> None:
     if typed["find"] == "dummies":
         _find_dummies(typed)
         return
-    people, question = _asked(typed)
+    people, question = _population_and_situation(typed)
     if typed["promise"] or typed["questions"] != 1:
         raise InvalidInput("--promise and --questions belong to --find dummies; add it, or leave them out")
     if typed["target_epsilon"] is None:
@@ -341,7 +341,7 @@ def calibrate(**typed: Any) -> None:
     run_calibrate(typed["target_epsilon"], typed["delta"], typed["find"], people, question, outputs)
 
 
-def _asked(typed: Mapping[str, Any]) -> tuple[Population, TypedSituation]:
+def _population_and_situation(typed: Mapping[str, Any]) -> tuple[Population, TypedSituation]:
     """Return the population and the options on the collection, as typed."""
     from shuffledp.cli.population import Population, TypedSituation
 
@@ -474,8 +474,8 @@ def demo(
 
 def add_products() -> None:
     """Add the commands of every product that is present; a product left out of this copy has none."""
-    told = tuple(entry_points(group=GROUP))
-    for product in (*(own for own in PRODUCTS if own not in told), *told):
+    installed = tuple(entry_points(group=GROUP))
+    for product in (*(own for own in PRODUCTS if own not in installed), *installed):
         try:
             register = product.load()
         except ModuleNotFoundError as missing:
@@ -600,14 +600,14 @@ def script(shell: str, app: typer.Typer, names: Sequence[str]) -> str:
     return (ZSH if shell == "zsh" else BASH).format(
         commands=commands,
         always=ALWAYS,
-        options="\n".join(_cases({_pattern(name): known for name, known in options.items()}, shell)),
+        options="\n".join(_cases({_pattern(name): completions for name, completions in options.items()}, shell)),
         below="\n".join(_cases(below, shell)),
     )
 
 
 def _options(command: Any) -> tuple[str, ...]:
-    known = (option for parameter in command.params for option in parameter.opts if option.startswith("--"))
-    return tuple(dict.fromkeys((*known, "--help")))
+    long_options = (option for parameter in command.params for option in parameter.opts if option.startswith("--"))
+    return tuple(dict.fromkeys((*long_options, "--help")))
 
 
 def _pattern(name: str) -> str:
@@ -617,13 +617,13 @@ def _pattern(name: str) -> str:
 
 def _cases(words: Words, shell: str) -> Iterator[str]:
     opening, closing = ("(", ")") if shell == "zsh" else ('"', '"')
-    for name, known in words.items():
-        yield f"        {name}) known={opening}{' '.join(known)}{closing} ;;"
+    for name, completions in words.items():
+        yield f"        {name}) known={opening}{' '.join(completions)}{closing} ;;"
 
 
 def _fish(below: Words, options: Words) -> Iterator[str]:
-    for name, known in below.items():
-        yield f"complete -c shuffledp -n '__shuffledp_next {name}' -f -a '{' '.join(known)}'"
-    for name, known in options.items():
-        for option in known:
+    for name, completions in below.items():
+        yield f"complete -c shuffledp -n '__shuffledp_next {name}' -f -a '{' '.join(completions)}'"
+    for name, completions in options.items():
+        for option in completions:
             yield f"complete -c shuffledp -n '__shuffledp_after {name}' -l {option[2:]}"

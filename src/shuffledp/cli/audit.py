@@ -41,12 +41,12 @@ class Attack:
 
     def shared(self) -> dict[str, Any]:
         """Return the keyword arguments that both kinds of audit take."""
-        found: dict[str, Any] = {"confidence": self.confidence, "random": choose_random(self.simulation_seed)}
+        keywords: dict[str, Any] = {"confidence": self.confidence, "random": choose_random(self.simulation_seed)}
         if self.trials is not None:
-            found["trials"] = self.trials
+            keywords["trials"] = self.trials
         if self.records is not None:
-            found["records"] = parse_records(self.records)
-        return found
+            keywords["records"] = parse_records(self.records)
+        return keywords
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def made_false_by(settings: Sequence[Setting]) -> list[str]:
     """
     setting = settings[0]
     named = {"a randomizer within budget" if each.law is None else each.randomizer_name for each in settings}
-    said = [
+    circumstances = [
         "One hand runs the shuffler and reads the result, or sees reports before they are mixed: then the last of the "
         "three numbers holds.",
         "The same people are asked again: every further round adds to the number.",
@@ -113,20 +113,24 @@ def made_false_by(settings: Sequence[Setting]) -> list[str]:
         "afresh.",
     ]
     if setting.seen == "reports" and setting.budgets.levels > 1:
-        said.append("A report shows which local budget it was made with.")
+        circumstances.append("A report shows which local budget it was made with.")
     if setting.seen == "sum":
-        said.append("A single report is kept, logged or seen by anybody, and not only the sum.")
+        circumstances.append("A single report is kept, logged or seen by anybody, and not only the sum.")
     allowed = [counted(setting.colluding, "person", "people") + " on the reader's side"] if setting.colluding else []
     allowed += [f"{percent(setting.missing)} who stay away or send junk"] if setting.missing else []
     if allowed:
-        said.append(f"More of the people are not there, or not honest, than {' and '.join(allowed)}.")
+        circumstances.append(f"More of the people are not there, or not honest, than {' and '.join(allowed)}.")
     else:
-        said.append("Some of the people are made up, stay away, or collude with the reader: the number counts on all.")
+        circumstances.append(
+            "Some of the people are made up, stay away, or collude with the reader: the number counts on all."
+        )
     if setting.dummies is not None:
-        said.append("The shuffler leaves out the reports of nobody that it promised to add, or tells which they are.")
+        circumstances.append(
+            "The shuffler leaves out the reports of nobody that it promised to add, or tells which they are."
+        )
     if setting.linked and setting.same_record:
-        said.append("A person's record changes between the rounds.")
-    return said
+        circumstances.append("A person's record changes between the rounds.")
+    return circumstances
 
 
 def board_page(board: Board, *, command: str, version: str) -> str:

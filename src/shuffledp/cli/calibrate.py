@@ -86,14 +86,14 @@ class Outputs:
     @property
     def files(self) -> dict[str, Path]:
         """The requested files, by option."""
-        asked = {
+        paths = {
             "--report": self.report,
             "--levels-out": self.levels_out,
             "--curve": self.curve,
             "--renyi": self.renyi,
             "--board": self.board,
         }
-        return {option: path for option, path in asked.items() if path is not None}
+        return {option: path for option, path in paths.items() if path is not None}
 
 
 def run_amplify(setting: Setting, delta: float, outputs: Outputs, bounds: str | None) -> None:
@@ -232,18 +232,22 @@ def run_calibrate(
         raise InvalidInput(f"--find rounds looks for the number of rounds; leave --rounds {question.rounds} out")
     with reserved(outputs.report, "--report") as page:
         with working("Searching"):
-            found = search(wanted, target, delta, population, question)
+            calibration = search(wanted, target, delta, population, question)
         if page is not None:
             with working("Certifying") as progress:
                 wanted_words = f"central epsilon at most {near(target)} at delta = {probability(delta)}"
-                asked = f"Asked for: {wanted_words}. {unshuffled(found.setting)}"
+                request = f"Asked for: {wanted_words}. {unshuffled(calibration.setting)}"
                 page.write(
-                    plan_page(asked, certify(found.setting, delta, progress=progress), "".join(headline(wanted, found)))
+                    plan_page(
+                        request,
+                        certify(calibration.setting, delta, progress=progress),
+                        "".join(headline(wanted, calibration)),
+                    )
                 )
     if outputs.json:
-        print(dumps(_as_json(wanted, found)))
+        print(dumps(_as_json(wanted, calibration)))
         return
-    _show(wanted, found, target)
+    _show(wanted, calibration, target)
     tell_written(outputs)
 
 
@@ -319,61 +323,65 @@ _POSSIBLE: dict[tuple[bool, bool], Sequence[Find]] = {
 """Quantities that can be found, by whether epsilon0 and n are given."""
 
 
-def _as_json(find: Find, found: Calibration) -> dict[str, Any]:
-    budgets = found.setting.budgets
+def _as_json(find: Find, calibration: Calibration) -> dict[str, Any]:
+    budgets = calibration.setting.budgets
     answers: dict[Find, Any] = {
-        "epsilon0": found.epsilon0,
-        "n": found.n,
-        "rounds": found.rounds,
-        "scale": found.scale,
+        "epsilon0": calibration.epsilon0,
+        "n": calibration.n,
+        "rounds": calibration.rounds,
+        "scale": calibration.scale,
     }
     levels = budgets_to_json(budgets, MOST_LEVELS) if find in ("n", "scale") and budgets.levels > 1 else {}
-    capped = {"capped": True} if found.capped else {}
-    capped |= {"unshuffled": dict(zip(("a_round", "in_all"), found.setting.unshuffled(), strict=True))}
-    return {find: answers[find], "certified_epsilon": found.certified_epsilon} | capped | levels
+    capped = {"capped": True} if calibration.capped else {}
+    capped |= {"unshuffled": dict(zip(("a_round", "in_all"), calibration.setting.unshuffled(), strict=True))}
+    return {find: answers[find], "certified_epsilon": calibration.certified_epsilon} | capped | levels
 
 
-def headline(find: Find, found: Calibration) -> tuple[str, str]:
+def headline(find: Find, calibration: Calibration) -> tuple[str, str]:
     """Return the number found and words for what it is the largest or smallest of, or that the search ended there.
 
     Parameters
     ----------
     find : str
         The quantity that was searched for.
-    found : Calibration
+    calibration : Calibration
         The result.
     """
-    budgets, users = found.setting.budgets, counted(found.n, "user")
-    if found.capped:  # not the largest: only the largest that was looked at
+    budgets, users = calibration.setting.budgets, counted(calibration.n, "user")
+    if calibration.capped:  # not the largest: only the largest that was looked at
         beyond = "the largest that is tried, is possible for " + users
         return {
-            "epsilon0": (f"epsilon0 = {near(found.epsilon0)}", f", {beyond}"),
+            "epsilon0": (f"epsilon0 = {near(calibration.epsilon0)}", f", {beyond}"),
             "rounds": (
-                f"At least {count(found.rounds)} rounds",
+                f"At least {count(calibration.rounds)} rounds",
                 f" (no larger number is tried) are possible for {users}",
             ),
             "scale": (
-                f"A factor of {down(found.scale, 6)}",
+                f"A factor of {down(calibration.scale, 6)}",
                 f" on every epsilon0, which brings all of them to {MAX_EPSILON0:g}, {beyond}",
             ),
         }[find]
     mix = f", mixed as stated from {count(budgets.levels)} budget levels, are the fewest"
     return {
-        "epsilon0": (f"epsilon0 = {down(found.epsilon0, 6)}", f" is the largest local budget for {users}"),
-        "n": (users, mix if budgets.levels > 1 else f" are the fewest at local budget {near(found.epsilon0)}"),
-        "rounds": (f"{count(found.rounds)} round{'s are' if found.rounds > 1 else ' is'}", f" the most for {users}"),
-        "scale": (f"A factor of {down(found.scale, 6)}", f" on every epsilon0 is the largest for {users}"),
+        "epsilon0": (f"epsilon0 = {down(calibration.epsilon0, 6)}", f" is the largest local budget for {users}"),
+        "n": (users, mix if budgets.levels > 1 else f" are the fewest at local budget {near(calibration.epsilon0)}"),
+        "rounds": (
+            f"{count(calibration.rounds)} round{'s are' if calibration.rounds > 1 else ' is'}",
+            f" the most for {users}",
+        ),
+        "scale": (f"A factor of {down(calibration.scale, 6)}", f" on every epsilon0 is the largest for {users}"),
     }[find]
 
 
-def _show(find: Find, found: Calibration, target: float) -> None:
-    setting, out = found.setting, console()
+def _show(find: Find, calibration: Calibration, target: float) -> None:
+    setting, out = calibration.setting, console()
     budgets = setting.budgets
     several = budgets.levels > 1
-    number, of_what = headline(find, found)
+    number, of_what = headline(find, calibration)
     out.print(
         f"[bold]{number}[/]{of_what} with central epsilon at most {near(target)} at delta = "
-        f"{probability(found.delta)}{over_rounds(setting)} (certified there: {up(found.certified_epsilon)}).",
+        f"{probability(calibration.delta)}{over_rounds(setting)} "
+        f"(certified there: {up(calibration.certified_epsilon)}).",
         highlight=False,
     )
     out.print(unshuffled(setting), highlight=False)
@@ -445,7 +453,7 @@ def run_calibrate_dummies(wish: DummiesWish, delta: float, *, json: bool) -> Non
     promises = _promises(wish)
     families = [check_family(parse_randomizer(name)) for name in wish.randomizer.split(",")]
     with working("Searching"):
-        found = calibrate_dummies(
+        needed = calibrate_dummies(
             promises,
             families[0] if len(families) == 1 else families,
             delta,
@@ -454,9 +462,9 @@ def run_calibrate_dummies(wish: DummiesWish, delta: float, *, json: bool) -> Non
             reports=wish.reports,
         )
     if json:
-        print(dumps(_dummies_as_json(found)))
+        print(dumps(_dummies_as_json(needed)))
         return
-    _show_dummies(found, wish)
+    _show_dummies(needed, wish)
 
 
 def _promises(wish: DummiesWish) -> list[tuple[float, float]]:
@@ -469,22 +477,22 @@ def _promises(wish: DummiesWish) -> list[tuple[float, float]]:
         )
     if wish.epsilon0 is not None and wish.target_epsilon is not None:
         return [(wish.epsilon0, wish.target_epsilon)]
-    found: list[tuple[float, float]] = []
+    promises: list[tuple[float, float]] = []
     for text in wish.promises:
         budget, equals, promise = text.partition("=")
         try:
-            found.append((float(budget), float(promise)))
+            promises.append((float(budget), float(promise)))
         except ValueError:
             what = "is not E=EPSILON" if equals else "lacks what it promises"
             raise InvalidInput(f"--promise {shown(text)} {what}; write it like 0.5=0.1") from None
-    return found
+    return promises
 
 
-def _dummies_as_json(found: DummiesNeeded) -> dict[str, Any]:
-    rows = zip(found.promises, found.floors, strict=True)
+def _dummies_as_json(needed: DummiesNeeded) -> dict[str, Any]:
+    rows = zip(needed.promises, needed.floors, strict=True)
     return {
-        "dummies": [dummies_to_json(each) for each in found.dummies],
-        "delta": found.delta,
+        "dummies": [dummies_to_json(each) for each in needed.dummies],
+        "delta": needed.delta,
         "levels": [
             {"epsilon0": epsilon0, "promise": promise, "floor": {"lower": floor.lower, "upper": floor.upper}}
             for (epsilon0, promise), floor in rows
@@ -492,18 +500,18 @@ def _dummies_as_json(found: DummiesNeeded) -> dict[str, Any]:
     }
 
 
-def _show_dummies(found: DummiesNeeded, wish: DummiesWish) -> None:
+def _show_dummies(needed: DummiesNeeded, wish: DummiesWish) -> None:
     out = console()
-    listed = ", ".join(count(each) for each in found.counts)
-    several = len(found.counts) > 1
+    listed = ", ".join(count(each) for each in needed.counts)
+    several = len(needed.counts) > 1
     each = " (question by question)" if several else ""
     out.print(
         f"[bold]{listed} dummies[/]{each} are the fewest that keep every promise at "
-        f"delta = {probability(found.delta)}, for every batch and whatever everybody else sends"
-        + (f"; --dummies {found.dummies[0].name}." if not several else "."),
+        f"delta = {probability(needed.delta)}, for every batch and whatever everybody else sends"
+        + (f"; --dummies {needed.dummies[0].name}." if not several else "."),
         highlight=False,
     )
-    for (epsilon0, promise), floor in zip(found.promises, found.floors, strict=True):
+    for (epsilon0, promise), floor in zip(needed.promises, needed.floors, strict=True):
         out.print(
             f"Local budget {near(epsilon0)}: promised {near(promise)}, certified {up(floor.upper)}"
             f"{' over all questions' if several else ''}.",

@@ -21,7 +21,7 @@ from shuffledp.cli.ledger import LONGEST_RESULT, UNREADABLE, check_format, read_
 from shuffledp.errors import InvalidInput, check_delta, path_shown, printable, shown
 from shuffledp.questions.estimate import CountEstimate, Estimate
 from shuffledp.questions.mean import LongTailedEstimate
-from shuffledp.questions.question import CONFIDENCE, SHUFFLED, Entry, Shape, Task, question_type
+from shuffledp.questions.question import CONFIDENCE, SHUFFLED, AnswerLine, Shape, Task, question_type
 from shuffledp.questions.tally import tally_for
 from shuffledp.releases.difference import Difference, Side, check_question, subtract
 from shuffledp.report import wording
@@ -43,21 +43,21 @@ MOST_ROWS = 60
 NO_ROOM = "The deltas of the two leave no room at this delta; name a larger --delta."
 
 
-def difference_notes(found: Difference, *, simultaneous: bool = False) -> list[str]:
+def difference_notes(difference: Difference, *, simultaneous: bool = False) -> list[str]:
     """Return sentences on whom the guarantee protects, and on how to read an interval; see `difference_table`."""
     who = (
         "Nobody is in both, so the larger cost holds for everybody."
-        if found.disjoint
+        if difference.disjoint
         else "This holds for people who are in both, if both releases were fixed before the first answer was seen."
     )
     besides = (
         "Counted are these two answers alone. The same people answered other questions in the same run, which cost "
         "more on top: shuffledp total composes all that the files hold."
     )
-    alone = not (found.before.besides or found.after.besides)
+    alone = not (difference.before.besides or difference.after.besides)
     read = "Where an interval contains 0, the noise alone may have made the difference."
-    owned = taken_as_people([found.before.unit, found.after.unit])
-    why = by_inequality(found.analysis, simultaneous=simultaneous)
+    owned = taken_as_people([difference.before.unit, difference.after.unit])
+    why = by_inequality(difference.analysis, simultaneous=simultaneous)
     return [who, *([] if alone else [besides]), *owned, *why, read]
 
 
@@ -78,12 +78,12 @@ def direction(names: tuple[str, str]) -> str:
     return f"The numbers of {before} are subtracted from those of {after}: above 0 means that {after} has more."
 
 
-def difference_to_json(found: Difference, names: tuple[str, str], *, simultaneous: bool = False) -> dict[str, Any]:
+def difference_to_json(difference: Difference, names: tuple[str, str], *, simultaneous: bool = False) -> dict[str, Any]:
     """Return the object that `shuffledp difference --json` prints.
 
     Parameters
     ----------
-    found : Difference
+    difference : Difference
         The difference of two releases.
     names : tuple of str
         Names of the two releases.
@@ -91,41 +91,41 @@ def difference_to_json(found: Difference, names: tuple[str, str], *, simultaneou
         Whether the intervals hold together.
     """
     return {
-        "question": found.before.question,
+        "question": difference.before.question,
         "direction": direction(names),
-        "n": [found.before.n, found.after.n],
+        "n": [difference.before.n, difference.after.n],
         "estimates": [
             label | {"before": before, "after": after, "difference": value, "standard_error": error,
                      "confidence_interval": [low, high]}
             for label, (before, after, value, error, low, high) in zip(
-                labels_of(found), numbers_of(found, simultaneous), strict=True
+                labels_of(difference), numbers_of(difference, simultaneous), strict=True
             )
         ],
         "confidence": CONFIDENCE,
         "simultaneous": simultaneous,
-        "disjoint": found.disjoint,
-        "epsilon": {"upper": found.epsilon},
-        "delta": found.delta,
-        "notes": difference_notes(found, simultaneous=simultaneous),
+        "disjoint": difference.disjoint,
+        "epsilon": {"upper": difference.epsilon},
+        "delta": difference.delta,
+        "notes": difference_notes(difference, simultaneous=simultaneous),
     }  # fmt: skip
 
 
-def difference_table(found: Difference, names: tuple[str, str], *, simultaneous: bool) -> tuple[str, list[str]]:
+def difference_table(difference: Difference, names: tuple[str, str], *, simultaneous: bool) -> tuple[str, list[str]]:
     """Return title and headings of the table of a difference.
 
     Parameters
     ----------
-    found : Difference
+    difference : Difference
         The difference of two releases.
     names : tuple of str
         Names of the two releases.
     simultaneous : bool
         Whether the intervals hold together.
     """
-    first = shape_of(found).label
-    several = np.size(found.analysis.value) > 1
+    first = shape_of(difference).label
+    several = np.size(difference.analysis.value) > 1
     together = (", all together" if simultaneous else ", one by one") if several else ""
-    title = f"{names[1]} minus {names[0]}" + (", in percentage points" if shape_of(found).scale == "share" else "")
+    title = f"{names[1]} minus {names[0]}" + (", in percentage points" if shape_of(difference).scale == "share" else "")
     return title, [
         *([first] if first else []),
         *names,
@@ -135,49 +135,49 @@ def difference_table(found: Difference, names: tuple[str, str], *, simultaneous:
     ]
 
 
-def difference_lines(found: Difference, *, simultaneous: bool) -> Iterator[list[str]]:
+def difference_lines(difference: Difference, *, simultaneous: bool) -> Iterator[list[str]]:
     """Yield the rows of the table of `difference_table`, as texts under its headings; arguments as there."""
-    for label, numbers in zip(labels_of(found), numbers_of(found, simultaneous), strict=True):
-        cells = _share_cells(*numbers) if shape_of(found).scale == "share" else _cells(*numbers)
+    for label, numbers in zip(labels_of(difference), numbers_of(difference, simultaneous), strict=True):
+        cells = _share_cells(*numbers) if shape_of(difference).scale == "share" else _cells(*numbers)
         yield [*([shown_label(label)] if label else []), *cells]
 
 
-def print_difference(console: Console, found: Difference, names: tuple[str, str], *, simultaneous: bool) -> None:
+def print_difference(console: Console, difference: Difference, names: tuple[str, str], *, simultaneous: bool) -> None:
     """Print both answers, their difference with its interval, and the guarantee of both together.
 
     Parameters
     ----------
     console : Console
         The console to print on.
-    found : Difference
+    difference : Difference
         The difference of two releases.
     names : tuple of str
         Names of the two releases.
     simultaneous : bool
         Whether the intervals hold together.
     """
-    title, headings = difference_table(found, names, simultaneous=simultaneous)
+    title, headings = difference_table(difference, names, simultaneous=simultaneous)
     table = Table(title=Text(title), title_justify="left")
     for heading in headings:
         table.add_column(Text(heading), justify="left" if heading == "category" else "right")
-    lines = list(difference_lines(found, simultaneous=simultaneous))
+    lines = list(difference_lines(difference, simultaneous=simultaneous))
     for cells in lines[:MOST_ROWS]:
         table.add_row(*map(Text, cells))
     console.print(table)
     if len(lines) > MOST_ROWS:
         console.print(f"The first {MOST_ROWS} of {count(len(lines))}; --json gives all.")
     console.print(direction(names), highlight=False, markup=False)
-    together = f"Both together: epsilon at most {up(found.epsilon)} at delta = {probability(found.delta)}"
+    together = f"Both together: epsilon at most {up(difference.epsilon)} at delta = {probability(difference.delta)}"
     console.print(f"[bold]{together}[/]", highlight=False)
-    if found.epsilon == float("inf"):
+    if difference.epsilon == float("inf"):
         console.print(NO_ROOM, highlight=False)
-    for note in difference_notes(found, simultaneous=simultaneous):
+    for note in difference_notes(difference, simultaneous=simultaneous):
         console.print(note, highlight=False)
 
 
-def shape_of(found: Difference) -> Shape:
+def shape_of(difference: Difference) -> Shape:
     """Return the shape that both answers have in common."""
-    return question_type(found.before.question).shape
+    return question_type(difference.before.question).shape
 
 
 def shown_label(label: dict[str, Any]) -> str:
@@ -185,26 +185,33 @@ def shown_label(label: dict[str, Any]) -> str:
     return " to ".join(str(value) if isinstance(value, str) else near(value) for value in label.values())
 
 
-def labels_of(found: Difference) -> Iterator[dict[str, Any]]:
+def labels_of(difference: Difference) -> Iterator[dict[str, Any]]:
     """Yield the label of each number of a difference as a dict, such as ``{"category": "yes"}``.
 
     It is empty for a single number, and has two keys for the edges of a bin.
     """
-    keys, labels = shape_of(found).keys, found.before.labels
-    for label in labels if labels is not None else range(np.size(found.analysis.value)):
+    keys, labels = shape_of(difference).keys, difference.before.labels
+    for label in labels if labels is not None else range(np.size(difference.analysis.value)):
         if len(keys) == 1:
             yield {keys[0]: label if labels is None else str(label)}
         else:
             yield dict(zip(keys, label, strict=True)) if keys else {}  # type: ignore[call-overload]
 
 
-def numbers_of(found: Difference, simultaneous: bool) -> list[list[float]]:
+def numbers_of(difference: Difference, simultaneous: bool) -> list[list[float]]:
     """Return, for each label, the list [before, after, difference, standard error, low end, high end].
 
     ``simultaneous`` says whether the intervals of all labels hold together.
     """
-    low, high = found.confidence_interval(CONFIDENCE, simultaneous=simultaneous)
-    columns = (found.before.analysis.value, found.after.analysis.value, found.estimate, found.standard_error, low, high)
+    low, high = difference.confidence_interval(CONFIDENCE, simultaneous=simultaneous)
+    columns = (
+        difference.before.analysis.value,
+        difference.after.analysis.value,
+        difference.estimate,
+        difference.standard_error,
+        low,
+        high,
+    )
     return np.column_stack([np.atleast_1d(column) for column in columns]).tolist()
 
 
@@ -226,20 +233,20 @@ SHUFFLER = (
 )
 
 
-def difference_checklist(found: Difference) -> list[Point]:
+def difference_checklist(difference: Difference) -> list[Point]:
     """Return the answers to the checklist's questions for a difference of two releases.
 
     Parameters
     ----------
-    found : Difference
+    difference : Difference
         The difference of two releases.
     """
-    sides = (found.before, found.after)
+    sides = (difference.before, difference.after)
     settings = [side.setting for side in sides]
     views = sorted({SEEN_MEANING[setting.seen] for setting in settings if setting is not None})
     table = all(side.unit != "reports" for side in sides)
     return points(
-        _difference_unit(found),
+        _difference_unit(difference),
         [
             "The shuffle model, in each release: each record is randomized by itself within its own local budget, then "
             "all reports are mixed. A difference of two answers is computed from what was released, and costs nothing.",
@@ -250,7 +257,7 @@ def difference_checklist(found: Difference) -> list[Point]:
             f"{wording.count(sides[1].n)}) are the same in both worlds, and public.",
             "Whether somebody took part is not protected.",
         ],
-        _difference_parameters(found),
+        _difference_parameters(difference),
         [SHUFFLER, ONE_PROGRAM if table else f"{OPEN}who runs the shuffler, and what keeps it apart."],
         [
             *(f"The analyzer of a release: {view.removeprefix('the analyzer sees ')}." for view in views),
@@ -261,30 +268,30 @@ def difference_checklist(found: Difference) -> list[Point]:
         TABLE if table else [f"{OPEN}how long reports are kept."],
         ["Both releases drew their noise by exact integer sampling, keyed by the operating system.", TIMES],
         [f"{OPEN}who may reach the records and the files of both releases, and who may ask again."],
-        [*difference_notes(found), OTHERS],
+        [*difference_notes(difference), OTHERS],
     )  # fmt: skip
 
 
-def _difference_unit(found: Difference) -> Iterator[str]:
-    units = {found.before.unit, found.after.unit}
+def _difference_unit(difference: Difference) -> Iterator[str]:
+    units = {difference.before.unit, difference.after.unit}
     if units == {"people"}:
         yield "One person, with all rows that were used."
     else:
         yield "One person who sent one report." if units == {"reports"} else "One row of each table."
         yield f"{OPEN}{SEVERAL_ROWS}" if "rows" in units else f"{OPEN}whether anybody sent several reports."
-    if not found.disjoint:
+    if not difference.disjoint:
         yield f"{OPEN}whether a row of one table is its owner's row of the other; the cost of both holds in any case."
 
 
-def _difference_parameters(found: Difference) -> Iterator[str]:
-    delta = wording.probability(found.delta)
-    yield f"Both together: epsilon at most {wording.up(found.epsilon)} at delta = {delta}, certified."
-    for name, side in (("the first", found.before), ("the second", found.after)):
+def _difference_parameters(difference: Difference) -> Iterator[str]:
+    delta = wording.probability(difference.delta)
+    yield f"Both together: epsilon at most {wording.up(difference.epsilon)} at delta = {delta}, certified."
+    for name, side in (("the first", difference.before), ("the second", difference.after)):
         cost, at = wording.up(side.spending.epsilon), wording.probability(side.spending.delta)
         yield f"Of these {name} alone: epsilon at most {cost} at delta = {at}."
-    if math.isinf(found.epsilon):
+    if math.isinf(difference.epsilon):
         yield f"{OPEN}a delta at which a finite epsilon holds."
-    if found.delta * max(found.before.n, found.after.n) >= 1.0:
+    if difference.delta * max(difference.before.n, difference.after.n) >= 1.0:
         yield f"{OPEN}a delta below 1/n; this one allows one person's record to be published."
 
 
@@ -299,7 +306,7 @@ MOST_BARS = 60
 
 
 def difference_page(
-    heading: str, found: Difference, names: tuple[str, str], *, simultaneous: bool, command: str, version: str
+    heading: str, difference: Difference, names: tuple[str, str], *, simultaneous: bool, command: str, version: str
 ) -> str:
     """Return the page of a difference.
 
@@ -307,7 +314,7 @@ def difference_page(
     ----------
     heading : str
         Title of the page.
-    found : Difference
+    difference : Difference
         The difference of two releases.
     names : tuple of str
         Names of the two releases.
@@ -321,21 +328,24 @@ def difference_page(
     str
         An HTML document that loads nothing from elsewhere.
     """
-    title, headings = difference_table(found, names, simultaneous=simultaneous)
-    rows = list(difference_lines(found, simultaneous=simultaneous))
+    title, headings = difference_table(difference, names, simultaneous=simultaneous)
+    rows = list(difference_lines(difference, simultaneous=simultaneous))
     remark = f"The first {_ROWS_OF_A_PAGE} of {wording.count(len(rows))} lines." if len(rows) > _ROWS_OF_A_PAGE else ""
     page = page_template("difference.html").render(
         heading=heading,
         title=title,
         direction=direction(names),
-        question=found.before.question.replace("-", " "),
+        question=difference.before.question.replace("-", " "),
         confidence=f"{CONFIDENCE:.0%}",
-        picture=_picture(found, simultaneous),
+        picture=_picture(difference, simultaneous),
         table={"headings": headings, "rows": rows[:_ROWS_OF_A_PAGE], "remark": remark},
-        sides=list(zip(names, (found.before, found.after), strict=True)),
-        found=found,
-        notes=[*([NO_ROOM] if math.isinf(found.epsilon) else []), *difference_notes(found, simultaneous=simultaneous)],
-        checklist=difference_checklist(found),
+        sides=list(zip(names, (difference.before, difference.after), strict=True)),
+        difference=difference,
+        notes=[
+            *([NO_ROOM] if math.isinf(difference.epsilon) else []),
+            *difference_notes(difference, simultaneous=simultaneous),
+        ],
+        checklist=difference_checklist(difference),
         command=command,
         version=version,
         dated=datetime.now(UTC).date().isoformat(),
@@ -343,26 +353,26 @@ def difference_page(
     return printable(page, "\n")
 
 
-def _picture(found: Difference, simultaneous: bool) -> Markup | None:
+def _picture(difference: Difference, simultaneous: bool) -> Markup | None:
     """Return a picture of the differences with their intervals; None for vectors and for very many categories."""
-    numbers, drawn = numbers_of(found, simultaneous), shape_of(found).picture
+    numbers, drawn = numbers_of(difference, simultaneous), shape_of(difference).picture
     if drawn is None:
         return None
     if drawn.kind == "point":
         _, _, value, _, low, high = numbers[0]
-        return Markup(mean_picture(value, low, high, found.analysis.support, 0.0 if low <= 0.0 <= high else None))
+        return Markup(mean_picture(value, low, high, difference.analysis.support, 0.0 if low <= 0.0 <= high else None))
     entries = [
-        Entry(shown_label(label), *line[2:], label=tuple(label.values()))
-        for label, line in zip(labels_of(found), numbers, strict=True)
+        AnswerLine(shown_label(label), *line[2:], label=tuple(label.values()))
+        for label, line in zip(labels_of(difference), numbers, strict=True)
     ]
     if drawn.kind == "bins":
         return Markup(histogram_picture(entries, what="Differences"))
-    return Markup(bars_picture(entries, None, what="Difference in share")) if len(entries) <= MOST_BARS else None
+    return Markup(bars_picture(entries, None, differences=True)) if len(entries) <= MOST_BARS else None
 
 
 # The two sides of a difference, read from what releases printed with --json.
 
-Known = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 def side_of_file(path: Path, question: str | None) -> Side:
@@ -380,12 +390,12 @@ def side_of_file(path: Path, question: str | None) -> Side:
     InvalidInput
         If it is no such file, several questions fit, or it is a simulation.
     """
-    known = _object(path)
-    if "groups" in known:
+    document = _object(path)
+    if "groups" in document:
         raise InvalidInput(f"{path_shown(path)} holds groups; name two of them with --between A B, and this file alone")
-    if "releases" not in known:
-        return _side(path, known)
-    several = known["releases"]
+    if "releases" not in document:
+        return _side(path, document)
+    several = document["releases"]
     if not isinstance(several, list) or not several or not all(isinstance(entry, dict) for entry in several):  # pyright: ignore[reportUnknownVariableType]
         raise _bad(path)
     return _side(path, _chosen(path, several, question), besides=len(several) - 1)  # pyright: ignore[reportUnknownArgumentType]
@@ -407,7 +417,7 @@ def side_of_group(path: Path, name: str) -> Side:
         If the file holds no groups, or none of this name.
     """
     try:
-        groups: dict[str, Known] = {str(group["group"]): group for group in _object(path)["groups"]}
+        groups: dict[str, JsonObject] = {str(group["group"]): group for group in _object(path)["groups"]}
     except (KeyError, TypeError):
         raise InvalidInput(
             f"{path_shown(path)} holds no groups; --between needs what a question with --by printed with --json"
@@ -438,7 +448,7 @@ def check_apart(files: Sequence[Path]) -> None:
         If two files are of one task.
     """
     collections = [_object(path).get("collection") for path in files]
-    tasks = [str(known.get("id")) for known in collections if isinstance(known, dict)]  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    tasks = [str(collection.get("id")) for collection in collections if isinstance(collection, dict)]  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     if len(set(tasks)) < len(tasks):
         raise InvalidInput(
             "both files are of one task, whose batches hold the same reports; a difference needs two releases, each "
@@ -453,20 +463,20 @@ def _bad(path: Path) -> InvalidInput:
     )
 
 
-def _object(path: Path) -> Known:
+def _object(path: Path) -> JsonObject:
     try:
-        known = json.loads(read_bytes(path, "the file", LONGEST_RESULT))
+        document = json.loads(read_bytes(path, "the file", LONGEST_RESULT))
     except UNREADABLE as error:
         if isinstance(error, InvalidInput):
             raise
         raise _bad(path) from None
-    if not isinstance(known, dict):
+    if not isinstance(document, dict):
         raise _bad(path)
-    check_format(known, path)
-    return known  # pyright: ignore[reportUnknownVariableType]
+    check_format(document, path)
+    return document  # pyright: ignore[reportUnknownVariableType]
 
 
-def _chosen(path: Path, several: Sequence[Known], question: str | None) -> Known:
+def _chosen(path: Path, several: Sequence[JsonObject], question: str | None) -> JsonObject:
     """Return the one of several releases that ``question`` names."""
     if question is None and len(several) == 1:
         return several[0]
@@ -474,30 +484,30 @@ def _chosen(path: Path, several: Sequence[Known], question: str | None) -> Known
     if question is None:
         raise InvalidInput(f"{path_shown(path)} answers several questions; choose one with --question: {listed}")
     wanted = " ".join(question.split()).casefold()
-    found = [entry for entry in several if wanted in _names(entry)]
-    if not found and wanted.isdecimal() and 1 <= int(wanted) <= len(several):
-        found = [several[int(wanted) - 1]]
-    if len(found) != 1:
-        what = "several" if found else "none"
+    matches = [entry for entry in several if wanted in _names(entry)]
+    if not matches and wanted.isdecimal() and 1 <= int(wanted) <= len(several):
+        matches = [several[int(wanted) - 1]]
+    if len(matches) != 1:
+        what = "several" if matches else "none"
         raise InvalidInput(
             f"--question {shown(question)} means {what} of the questions of {path_shown(path)}; name one of them, by "
             f"column, question and column, or place: {listed}"
         )
-    return found[0]
+    return matches[0]
 
 
-def _names(entry: Known) -> set[str]:
+def _names(entry: JsonObject) -> set[str]:
     """Return the names by which a question may be chosen."""
     column, kind = str(entry.get("column", entry.get("text", ""))), str(entry.get("question", ""))
     return {" ".join(name.split()).casefold() for name in (column, f"{kind} {column}")}
 
 
-def _title(entry: Known) -> str:
+def _title(entry: JsonObject) -> str:
     """Return a question's name and column, or a survey question's text."""
     return f"{entry.get('question')} {shown(entry.get('column', entry.get('text')))}"
 
 
-def _side(path: Path, entry: Known, besides: int = 0) -> Side:
+def _side(path: Path, entry: JsonObject, besides: int = 0) -> Side:
     """Return one release from its JSON object; refuse an object that differs from what a release prints."""
     try:
         if entry["private"] is not True:
@@ -527,17 +537,17 @@ def _with_law(plain: Estimate, setting: Setting | None, n: int) -> Estimate:
     if setting is None or setting.seen not in SHUFFLED:
         return plain
     try:
-        found = tally_for(Task(setting.randomizer, setting.budgets, setting.seen)).with_law(plain)
+        estimate = tally_for(Task(setting.randomizer, setting.budgets, setting.seen)).with_law(plain)
     except InvalidInput:
         return plain
-    if not isinstance(found, CountEstimate):
+    if not isinstance(estimate, CountEstimate):
         return plain
     low, high = plain.support
-    expected = found.law.mean(0.0) + found.law.slope * (plain.value - low) / (high - low)
-    return found if found.law.n == n and bool(np.all(np.abs(expected - found.counts) < 1e-6)) else plain
+    expected = estimate.law.mean(0.0) + estimate.law.slope * (plain.value - low) / (high - low)
+    return estimate if estimate.law.n == n and bool(np.all(np.abs(expected - estimate.counts) < 1e-6)) else plain
 
 
-def _answer(question: str, entry: Known) -> tuple[tuple[Hashable, ...] | None, Any, Any]:
+def _answer(question: str, entry: JsonObject) -> tuple[tuple[Hashable, ...] | None, Any, Any]:
     """Return labels, values and standard errors of a release's JSON object."""
     if question == "mean":
         return None, np.array(float(entry["estimate"])), np.array(float(entry["standard_error"]))
@@ -598,7 +608,7 @@ class Compared:
                 "leave it out"
             )
 
-    def found(self) -> tuple[Difference, tuple[str, str]]:
+    def subtracted(self) -> tuple[Difference, tuple[str, str]]:
         """Return the second release minus the first, and the names of the two."""
         if self.between is not None:
             before, after = (side_of_group(self.files[0], name) for name in self.between)
@@ -611,13 +621,13 @@ class Compared:
 
 
 def run_difference(
-    asked: Compared, *, simultaneous: bool, as_json: bool, report: Path | None, title: str | None
+    comparison: Compared, *, simultaneous: bool, as_json: bool, report: Path | None, title: str | None
 ) -> None:
     """Subtract the first release from the second, and print the difference with the guarantee of both together.
 
     Parameters
     ----------
-    asked : Compared
+    comparison : Compared
         The two releases, as typed.
     simultaneous : bool
         Whether the intervals hold together.
@@ -628,17 +638,17 @@ def run_difference(
     title : str or None
         Title of the page.
     """
-    asked.check()
+    comparison.check()
     with reserved(report, "--report") as page:
         with working("Subtracting"):
-            found, names = asked.found()
+            difference, names = comparison.subtracted()
         if page is not None:
             heading = title or "A difference of two private estimates"
             made = {"command": COMMAND_LINE.get(), "version": __version__}
-            page.write(difference_page(heading, found, names, simultaneous=simultaneous, **made))
+            page.write(difference_page(heading, difference, names, simultaneous=simultaneous, **made))
     if as_json:
-        print(dumps(difference_to_json(found, names, simultaneous=simultaneous)))
+        print(dumps(difference_to_json(difference, names, simultaneous=simultaneous)))
         return
-    print_difference(console(), found, names, simultaneous=simultaneous)
+    print_difference(console(), difference, names, simultaneous=simultaneous)
     if report is not None:
         console().print(f"Written: {report.resolve()}", soft_wrap=True, highlight=False)

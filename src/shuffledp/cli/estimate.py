@@ -44,7 +44,7 @@ MOST_LOCAL = 8
 # The door: what was typed becomes `Ask`, `People` and `Terms`, each option in the field of its name.
 
 
-def read(part: type[Part], typed: Typed, **known: Any) -> Part:
+def read(part: type[Part], typed: Typed, **values: Any) -> Part:
     """Return an `Ask`, `People` or `Terms` made from the typed options.
 
     Parameters
@@ -53,12 +53,12 @@ def read(part: type[Part], typed: Typed, **known: Any) -> Part:
         The class to make.
     typed : mapping
         The options.
-    **known
+    **values
         Fields with values that are not typed options.
     """
     own = {each.name: typed_name(each.name) for each in fields(part) if each.metadata["typed"]}  # type: ignore[arg-type]
     return part(
-        **{name: typed[option] for name, option in own.items() if option in typed and name not in known}, **known
+        **{name: typed[option] for name, option in own.items() if option in typed and name not in values}, **values
     )
 
 
@@ -73,8 +73,8 @@ def read_ask(name: str, typed: Typed) -> Ask:
         Its options.
     """
     value = parse_values(typed["values"]) if "values" in typed else typed["value"]
-    said = {**typed, "dimension": len(value), "kind": typed["norm_kind"]} if "norm_kind" in typed else typed
-    return read(Ask, typed, question=question_type(name).typed(said), value=value)
+    options = {**typed, "dimension": len(value), "kind": typed["norm_kind"]} if "norm_kind" in typed else typed
+    return read(Ask, typed, question=question_type(name).typed(options), value=value)
 
 
 def read_people(typed: Typed, margins: Margins | None = None) -> People:
@@ -125,11 +125,11 @@ def run(name: str, typed: Typed) -> None:
     people = read_people(typed, margins)
     with outputs({"--report": typed["report"], "--csv": typed["csv"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
-            found = release(ask, people, read_terms(typed, progress, margins))
-        found = _completed(found, typed["bounds"] == "all")
-        files.write("--report", lambda page: page.write(_page(typed, found, besides, margins)))
-        files.write("--csv", lambda table: table.write(_with_projected(found, besides).write_csv()))
-        files.show(lambda: show(typed, found, besides, files.written, margins))
+            released = release(ask, people, read_terms(typed, progress, margins))
+        released = _completed(released, typed["bounds"] == "all")
+        files.write("--report", lambda page: page.write(_page(typed, released, besides, margins)))
+        files.write("--csv", lambda table: table.write(_with_projected(released, besides).write_csv()))
+        files.show(lambda: show(typed, released, besides, files.written, margins))
 
 
 def read_margins(typed: Typed) -> Margins | None:
@@ -152,52 +152,52 @@ def read_margins(typed: Typed) -> Margins | None:
     return margins
 
 
-def _with_projected(found: Release | GroupedRelease, besides: Shown) -> pl.DataFrame:
+def _with_projected(released: Release | GroupedRelease, besides: Shown) -> pl.DataFrame:
     """Return the answer as a table, with the projected shares if the screen shows them."""
     import polars as pl
 
-    frame = found.to_frame(simultaneous=besides.simultaneous, amounts=True)
-    if not besides.simplex or isinstance(found, GroupedRelease):
+    frame = released.to_frame(simultaneous=besides.simultaneous, amounts=True)
+    if not besides.simplex or isinstance(released, GroupedRelease):
         return frame
-    projected = view_of(found, simplex=True, simultaneous=besides.simultaneous).projected
+    projected = view_of(released, simplex=True, simultaneous=besides.simultaneous).projected
     return frame.with_columns(pl.Series("projected", projected))
 
 
-def _completed(found: Release | GroupedRelease, published: bool) -> Release | GroupedRelease:
-    if isinstance(found, Release):
-        return completed(found, published=published)
-    return completed_groups(found, published=published)
+def _completed(released: Release | GroupedRelease, published: bool) -> Release | GroupedRelease:
+    if isinstance(released, Release):
+        return completed(released, published=published)
+    return completed_groups(released, published=published)
 
 
-def completed_groups(found: GroupedRelease, *, published: bool) -> GroupedRelease:
+def completed_groups(grouped: GroupedRelease, *, published: bool) -> GroupedRelease:
     """Return a grouped release in which every group's guarantee also lists all published bounds; see `completed`."""
     return GroupedRelease(
-        found.by, {name: completed(each, published=published) for name, each in found.releases.items()}
+        grouped.by, {name: completed(each, published=published) for name, each in grouped.releases.items()}
     )
 
 
-def completed(found: Release, *, published: bool) -> Release:
+def completed(released: Release, *, published: bool) -> Release:
     """Return the release with every published bound in its evidence, if these are to be shown.
 
     The certified interval is unchanged.
 
     Parameters
     ----------
-    found : Release
+    released : Release
         The release of any question.
     published : bool
         Whether --bounds asks for the published bounds.
     """
     if not published:
-        return found
-    guarantee = certify(found.guarantee.setting, found.guarantee.delta, published=True)
-    return replace(found, guarantee=guarantee)
+        return released
+    guarantee = certify(released.guarantee.setting, released.guarantee.delta, published=True)
+    return replace(released, guarantee=guarantee)
 
 
 def show(
     typed: Typed,
-    found: Release | GroupedRelease,
-    shown: Shown,
+    released: Release | GroupedRelease,
+    display: Shown,
     written: Sequence[Path],
     margins: Margins | None = None,
 ) -> None:
@@ -207,79 +207,81 @@ def show(
     ----------
     typed
         The options as typed.
-    found
+    released
         The release.
-    shown
+    display
         How intervals are shown.
     written
         Paths of the files.
     margins
         The population's margins, or None.
     """
-    how = {"simplex": shown.simplex, "simultaneous": shown.simultaneous}
-    if isinstance(found, GroupedRelease):
+    how = {"simplex": display.simplex, "simultaneous": display.simultaneous}
+    if isinstance(released, GroupedRelease):
         if typed["json"]:
             from shuffledp.report.to_json import dumps, grouped_to_json, weighted_to_json
 
-            weighted = {} if margins is None else {"weighted": weighted_to_json(found, margins)}
-            print(dumps(grouped_to_json(found, **how) | weighted))
+            weighted = {} if margins is None else {"weighted": weighted_to_json(released, margins)}
+            print(dumps(grouped_to_json(released, **how) | weighted))
             return
-        print_grouped(console(), found, shown)
+        print_grouped(console(), released, display)
     elif typed["json"]:
         from shuffledp.report.to_json import dumps, release_to_json
 
-        print(dumps(release_to_json(found, **how)))
+        print(dumps(release_to_json(released, **how)))
         return
     else:
-        print_release(console(), found, shown)
-    tell_local(typed, list(found.releases.values()) if isinstance(found, GroupedRelease) else [found])
-    if margins is not None and isinstance(found, GroupedRelease):
-        print_weighted(console(), found, margins)
+        print_release(console(), released, display)
+    tell_local(typed, list(released.releases.values()) if isinstance(released, GroupedRelease) else [released])
+    if margins is not None and isinstance(released, GroupedRelease):
+        print_weighted(console(), released, margins)
     for path in written:
         console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
 
-def tell_local(typed: Typed, found: Sequence[Release]) -> None:
+def tell_local(typed: Typed, releases: Sequence[Release]) -> None:
     """Print the local budgets that were found for a target epsilon, for each group; nothing without a target."""
     if typed["target_epsilon"] is None:
         return
-    settings, wanted = [each.guarantee.setting for each in found], near(typed["target_epsilon"])
+    settings, wanted = [each.guarantee.setting for each in releases], near(typed["target_epsilon"])
     local = [down(budget, 6) for budget in sorted({float(e) for each in settings for e in each.budgets.epsilons})]
-    lowered = found[0].lowered  # one factor for all questions and groups
+    lowered = releases[0].lowered  # one factor for all questions and groups
     if typed["epsilon0"] is None:
-        said = f"Local budget found for a central epsilon of {wanted}: {local[-1]} for everybody."
+        sentence = f"Local budget found for a central epsilon of {wanted}: {local[-1]} for everybody."
     elif lowered == 1.0:
-        said = f"The budgets of {typed['epsilon0']} stay within a central epsilon of {wanted} as they are."
+        sentence = f"The budgets of {typed['epsilon0']} stay within a central epsilon of {wanted} as they are."
     else:
         which = ", ".join(local) if len(local) <= MOST_LOCAL else f"from {local[0]} to {local[-1]}"
-        said = (
+        sentence = (
             f"All budgets of {typed['epsilon0']} were multiplied by {down(lowered, 6)} for a central epsilon "
             f"of {wanted}: {which}."
         )
     most = max(settings, key=lambda each: each.unshuffled()[1])
-    console().print(f"{said} {unshuffled(most)}", highlight=False, markup=False)
+    console().print(f"{sentence} {unshuffled(most)}", highlight=False, markup=False)
 
 
-def _page(typed: Typed, found: Release | GroupedRelease, shown: Shown, margins: Margins | None) -> str:
+def _page(typed: Typed, released: Release | GroupedRelease, display: Shown, margins: Margins | None) -> str:
     from shuffledp import __version__
     from shuffledp.report.answer import grouped_parts
     from shuffledp.report.page import render
     from shuffledp.report.to_json import weighted_to_json
 
     value = typed["value"] if "value" in typed else ", ".join(parse_values(typed["values"]))
-    by_group = isinstance(found, GroupedRelease)
-    each = [(f", {found.by} {name}", one) for name, one in found.releases.items()] if by_group else [("", found)]
+    by_group = isinstance(released, GroupedRelease)
+    each = (
+        [(f", {released.by} {name}", one) for name, one in released.releases.items()] if by_group else [("", released)]
+    )
     answers = [
         Answer(
             title_of(one, value).replace("?", f"{where}?"), one.guarantee, one,
-            simplex=shown.simplex, simultaneous=shown.simultaneous, counts=shown.counts,
+            simplex=display.simplex, simultaneous=display.simultaneous, counts=display.counts,
             profile=drawn_profile(one.guarantee),
         )
         for where, one in each
     ]  # fmt: skip
     heading = typed["title"] or ("Private estimates by group" if by_group else "A private estimate")
-    weighted = weighted_to_json(found, margins) if by_group and margins is not None else None
-    besides = grouped_parts(found, simultaneous=shown.simultaneous, weighted=weighted) if by_group else {}
+    weighted = weighted_to_json(released, margins) if by_group and margins is not None else None
+    besides = grouped_parts(released, simultaneous=display.simultaneous, weighted=weighted) if by_group else {}
     return render(heading, answers, command=COMMAND_LINE.get(), version=__version__, **besides)
 
 
@@ -331,13 +333,13 @@ def parse_where(texts: tuple[str, ...]) -> dict[str, list[str]] | None:
 
     A column that is named several times has several values, of which a row needs one. None without the option.
     """
-    found: dict[str, list[str]] = {}
+    values_by_column: dict[str, list[str]] = {}
     for text in texts:
         column, equals, value = text.partition("=")
         if not equals or not column.strip() or not value.strip():
             raise InvalidInput(f"--where must be COLUMN=VALUE, such as city=Oslo; got {shown(text)}")
-        found.setdefault(column.strip(), []).append(value.strip())
-    return found or None
+        values_by_column.setdefault(column.strip(), []).append(value.strip())
+    return values_by_column or None
 
 
 def check_stated(typed: Typed) -> None:
@@ -405,30 +407,30 @@ def run_together(typed: Typed) -> None:
         The options.
     """
     check_stated(typed)
-    asked = [] if typed["questions"] is None else read_questions(typed["questions"])
-    asked += [parse_ask(text) for text in typed["ask"] or ()]
-    if not asked:
+    asks = [] if typed["questions"] is None else read_questions(typed["questions"])
+    asks += [parse_ask(text) for text in typed["ask"] or ()]
+    if not asks:
         raise InvalidInput("there is no question; name a file with --questions, or ask with --ask")
     margins = read_margins(typed)
     people = read_people(typed, margins)
     with outputs({"--report": typed["report"], "--board": typed["board"]}) as files:
         with working(f"Certifying, reading {typed['table'].name}, randomizing, counting") as progress:
-            found = release(asked, people, read_terms(typed, progress, margins))
-        files.write("--report", lambda page: page.write(_joint_page(typed, asked, found, margins)))
-        files.write("--board", lambda page: page.write(_board(typed, found)))
-        files.show(lambda: _show(typed, asked, found, margins, files.written))
+            joint_release = release(asks, people, read_terms(typed, progress, margins))
+        files.write("--report", lambda page: page.write(_joint_page(typed, asks, joint_release, margins)))
+        files.write("--board", lambda page: page.write(_board(typed, joint_release)))
+        files.show(lambda: _show(typed, asks, joint_release, margins, files.written))
 
 
-def _each_group(found: JointRelease | JointByGroup) -> list[JointRelease]:
+def _each_group(joint_release: JointRelease | JointByGroup) -> list[JointRelease]:
     """Return the releases of every group; where there are no groups those of everybody."""
-    return list(found.releases.values()) if isinstance(found, JointByGroup) else [found]
+    return list(joint_release.releases.values()) if isinstance(joint_release, JointByGroup) else [joint_release]
 
 
-def _board(typed: Typed, found: JointRelease | JointByGroup) -> str:
+def _board(typed: Typed, joint_release: JointRelease | JointByGroup) -> str:
     from shuffledp.cli.board import board_of
 
     (first, epsilon), *others = [
-        ([each.guarantee for each in joint.releases], joint.epsilon) for joint in _each_group(found)
+        ([each.guarantee for each in joint.releases], joint.epsilon) for joint in _each_group(joint_release)
     ]
     several = f"{len(first)} answers" if len(first) > 1 else "One answer"
     people = "people" if typed["person"] is not None else "rows, taken as people"
@@ -465,9 +467,9 @@ def parse_ask(text: str) -> Ask:
         raise bad from None
 
 
-def _columns_of(question: Question, said: str | list[str]) -> str | Sequence[str]:
+def _columns_of(question: Question, columns: str | list[str]) -> str | Sequence[str]:
     """Return the column of a question, or its columns, which a text names with a comma between them."""
-    return parse_values(said) if question.column_count > 1 and isinstance(said, str) else said
+    return parse_values(columns) if question.column_count > 1 and isinstance(columns, str) else columns
 
 
 def read_questions(path: Path) -> list[Ask]:
@@ -485,41 +487,44 @@ def read_questions(path: Path) -> list[Ask]:
     """
     name = path_shown(path)
     try:
-        known = tomllib.loads(read_bytes(path, "the file of questions", LONGEST_QUESTIONS).decode("utf-8"))
+        document = tomllib.loads(read_bytes(path, "the file of questions", LONGEST_QUESTIONS).decode("utf-8"))
     except (ValueError, OverflowError, RecursionError) as error:
         raise InvalidInput(f"{name} is not TOML as expected: {error}") from None
-    entries = known.get("questions")
+    entries = document.get("questions")
     if not isinstance(entries, list) or not entries:
         raise InvalidInput(f"{name} has no [[questions]]; write one for each question, with its column")
     return [_question(entry, f"{name}, question {place}") for place, entry in enumerate(entries, start=1)]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _question(entry: Any, where: str) -> Ask:
-    known = entry if isinstance(entry, dict) else {}  # pyright: ignore[reportUnknownVariableType]
-    columns = known.get("column")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    table = entry if isinstance(entry, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+    columns = table.get("column")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     if not isinstance(columns, str | list) or not all(isinstance(name, str) for name in columns):  # pyright: ignore[reportUnknownVariableType]
         raise InvalidInput(f"{where} needs its column, such as column = 'vote', or of a table ['side', 'vote']")
-    said: dict[str, Any] = entry
-    unknown = sorted(set(said) - KEYS)
+    options: dict[str, Any] = entry
+    unknown = sorted(set(options) - KEYS)
     if unknown:
         raise InvalidInput(f"{where} says {shown(unknown[0])}, which is unknown; known are {', '.join(sorted(KEYS))}")
-    kind = str(said.get("kind", "frequency" if "choices" in said else "mean"))
+    kind = str(options.get("kind", "frequency" if "choices" in options else "mean"))
     kind = {"choice": "frequency", "number": "mean", "table": "crosstab"}.get(kind, kind)
     try:
         choice(kind, "kind", KINDS)
-        if "choices" in said:
-            said = {**said, "categories": [_first(choice) for choice in said["choices"]]}
-        said = {**said, **{name: [_first(text) for text in said[name]] for name in ("rows", "columns") if name in said}}
-        question = question_type(kind).typed(said)
-        family = said.get("mechanism", said.get("family"))
+        if "choices" in options:
+            options = {**options, "categories": [_first(choice) for choice in options["choices"]]}
+        options = {
+            **options,
+            **{name: [_first(text) for text in options[name]] for name in ("rows", "columns") if name in options},
+        }
+        question = question_type(kind).typed(options)
+        family = options.get("mechanism", options.get("family"))
         mechanism = None if family is None else str(family).partition(":")[0]
         return Ask(
             question,
             _columns_of(question, columns),
             mechanism,
-            said.get("missing_as"),
-            said.get("other"),
-            bool(said.get("clip")),
+            options.get("missing_as"),
+            options.get("other"),
+            bool(options.get("clip")),
         )
     except InvalidInput as error:
         raise InvalidInput(f"{where}: {error}") from None
@@ -530,52 +535,54 @@ def _first(text: Any) -> Any:
     return next(iter(text.values())) if isinstance(text, dict) and text else text  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
 
 
-def _together(found: JointRelease | JointByGroup) -> str:
-    several = len(_each_group(found)[0].releases)
+def _together(joint_release: JointRelease | JointByGroup) -> str:
+    several = len(_each_group(joint_release)[0].releases)
     which = "The one answer" if several == 1 else f"All {several} answers together"
-    whose = f", the number of the group {found.worst}" if isinstance(found, JointByGroup) else ""
+    whose = f", the number of the group {joint_release.worst}" if isinstance(joint_release, JointByGroup) else ""
     return (
-        f"{which}: central epsilon at most {up(found.epsilon)} at delta = "
-        f"{probability(found.delta)}{whose}, certified before a record was read."
+        f"{which}: central epsilon at most {up(joint_release.epsilon)} at delta = "
+        f"{probability(joint_release.delta)}{whose}, certified before a record was read."
     )
 
 
 def _show(
     typed: Typed,
-    asked: Sequence[Ask],
-    found: JointRelease | JointByGroup,
+    asks: Sequence[Ask],
+    joint_release: JointRelease | JointByGroup,
     margins: Margins | None,
     written: Sequence[Path],
 ) -> None:
-    joints = _each_group(found)
+    joints = _each_group(joint_release)
     if typed["json"]:
         together = {
-            "epsilon": {"upper": found.epsilon},
-            "delta": found.delta,
-            "levels": [{"epsilon0": level.epsilon0, "epsilon": {"upper": level.epsilon}} for level in found.levels],
+            "epsilon": {"upper": joint_release.epsilon},
+            "delta": joint_release.delta,
+            "levels": [
+                {"epsilon0": level.epsilon0, "epsilon": {"upper": level.epsilon}} for level in joint_release.levels
+            ],
         }
         print(dumps({"question": "release", "private": joints[0].releases[0].private, "together": together,
-                     "releases": _listed(asked, found, margins)}))  # fmt: skip
+                     "releases": _listed(asks, joint_release, margins)}))  # fmt: skip
         return
     published = typed["bounds"] == "all"
     besides = Shown(bounds=typed["verbose"] or typed["bounds"] is not None, counts=typed["counts"])
     out = console()
-    out.print(f"[bold]{escape(_together(found))}[/]", highlight=False)
-    for level in found.levels if len(found.levels) > 1 else ():
+    out.print(f"[bold]{escape(_together(joint_release))}[/]", highlight=False)
+    for level in joint_release.levels if len(joint_release.levels) > 1 else ():
         out.print(f"  people of budget {level.epsilon0:g}: at most {up(level.epsilon)}", highlight=False)
-    said = set[str]()
-    for place, (ask, each) in enumerate(zip(asked, joints[0].releases, strict=True)):
+    printed = set[str]()
+    for place, (ask, each) in enumerate(zip(asks, joints[0].releases, strict=True)):
         out.print()
         out.print(f"[bold]{escape(title_of(each, ask.called))}[/]", highlight=False)
-        if isinstance(found, JointByGroup):
-            grouped = found.questions[place]
-            print_grouped(out, grouped, besides, said)
+        if isinstance(joint_release, JointByGroup):
+            grouped = joint_release.questions[place]
+            print_grouped(out, grouped, besides, printed)
             if margins is not None:
-                print_weighted(out, grouped, margins, said)
+                print_weighted(out, grouped, margins, printed)
         else:
-            print_release(out, each, besides, said)
-    worst = found.releases[found.worst] if isinstance(found, JointByGroup) else found
-    names = [f"{each.question.name} {ask.called}" for ask, each in zip(asked, worst.releases, strict=True)]
+            print_release(out, each, besides, printed)
+    worst = joint_release.releases[joint_release.worst] if isinstance(joint_release, JointByGroup) else joint_release
+    names = [f"{each.question.name} {ask.called}" for ask, each in zip(asks, worst.releases, strict=True)]
     answers = [(name, completed(each, published=published)) for name, each in zip(names, worst.releases, strict=True)]
     out.print()
     print_guarantees(out, answers, worst.epsilon, worst.delta, bounds=besides.bounds)
@@ -584,45 +591,53 @@ def _show(
         out.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
 
-def _listed(asked: Sequence[Ask], found: JointRelease | JointByGroup, margins: Margins | None) -> list[dict[str, Any]]:
+def _listed(
+    asks: Sequence[Ask], joint_release: JointRelease | JointByGroup, margins: Margins | None
+) -> list[dict[str, Any]]:
     """Return the object of each question."""
-    if isinstance(found, JointRelease):
+    if isinstance(joint_release, JointRelease):
         return [
-            {"column": ask.called, **release_to_json(each)} for ask, each in zip(asked, found.releases, strict=True)
+            {"column": ask.called, **release_to_json(each)}
+            for ask, each in zip(asks, joint_release.releases, strict=True)
         ]
     listed: list[dict[str, Any]] = []
-    for ask, grouped in zip(asked, found.questions, strict=True):
+    for ask, grouped in zip(asks, joint_release.questions, strict=True):
         weighted = {} if margins is None else {"weighted": weighted_to_json(grouped, margins)}
         listed.append({"column": ask.called, **grouped_to_json(grouped), **weighted})
     return listed
 
 
-def _joint_page(typed: Typed, asked: Sequence[Ask], found: JointRelease | JointByGroup, margins: Margins | None) -> str:
+def _joint_page(
+    typed: Typed, asks: Sequence[Ask], joint_release: JointRelease | JointByGroup, margins: Margins | None
+) -> str:
     from shuffledp.report.answer import Answer, grouped_parts
     from shuffledp.report.page import render
 
     overview: list[Any] = []
-    told: list[tuple[str, Release]] = []
-    if isinstance(found, JointRelease):
-        told = [(title_of(each, ask.called), each) for ask, each in zip(asked, found.releases, strict=True)]
+    titled_releases: list[tuple[str, Release]] = []
+    if isinstance(joint_release, JointRelease):
+        titled_releases = [
+            (title_of(each, ask.called), each) for ask, each in zip(asks, joint_release.releases, strict=True)
+        ]
     else:
-        for ask, grouped in zip(asked, found.questions, strict=True):
+        for ask, grouped in zip(asks, joint_release.questions, strict=True):
             weighted = None if margins is None else weighted_to_json(grouped, margins)
             titles = {name: title_of(each, ask.called) for name, each in grouped.releases.items()}
             title = f"All groups: {next(iter(titles.values()))}"
             overview += grouped_parts(grouped, weighted=weighted, title=title)["overview"]
-            told += [
-                (titles[name].replace("?", f", {found.by} {name}?"), each) for name, each in grouped.releases.items()
+            titled_releases += [
+                (titles[name].replace("?", f", {joint_release.by} {name}?"), each)
+                for name, each in grouped.releases.items()
             ]
     answers = [
         Answer(title, each.guarantee, each, counts=typed["counts"], profile=drawn_profile(each.guarantee))
-        for title, each in told
+        for title, each in titled_releases
     ]
     return render(
         typed["title"] or "Private estimates",
         answers,
         command=COMMAND_LINE.get(),
         version=__version__,
-        remark=_together(found),
+        remark=_together(joint_release),
         overview=overview,
     )

@@ -52,12 +52,12 @@ class Once(TyperCommand):
         parse = parser.parse_args
 
         def parse_once(args: list[str]) -> Any:
-            found = parse(args)
-            given = [each for each in found[2] if each.param_type_name == "option" and not each.multiple]
+            parsed = parse(args)
+            given = [each for each in parsed[2] if each.param_type_name == "option" and not each.multiple]
             for option in given:
                 if given.count(option) > 1:
                     raise InvalidInput(f"{max(option.opts, key=len)} is given twice; give it once")
-            return found
+            return parsed
 
         parser.parse_args = parse_once
         return parser
@@ -386,16 +386,16 @@ def in_options(message: str, arguments: Sequence[str], options: Collection[str])
     """
     typed = {word.partition("=")[0] for word in arguments}
 
-    def first(found: re.Match[str]) -> str:
-        option = _as_option("target_epsilon" if found[1] == _TARGET else found[1])
-        return option if option in typed else found[0]
+    def first(match: re.Match[str]) -> str:
+        option = _as_option("target_epsilon" if match[1] == _TARGET else match[1])
+        return option if option in typed else match[0]
 
-    def as_typed(found: re.Match[str]) -> str:
-        option = _as_option(found[1])
+    def as_typed(match: re.Match[str]) -> str:
+        option = _as_option(match[1])
         if option in options:
-            return f"{option} {found[2] or ''}".rstrip()
+            return f"{option} {match[2] or ''}".rstrip()
         return (
-            f"{found[0]} in a file of --questions" if found[1] in _OF_FILES and "--questions" in options else found[0]
+            f"{match[0]} in a file of --questions" if match[1] in _OF_FILES and "--questions" in options else match[0]
         )
 
     return _NAMED.sub(as_typed, _FIRST.sub(first, message))

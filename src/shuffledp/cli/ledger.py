@@ -99,49 +99,49 @@ def sentences(ledger: Ledger, total: Total) -> list[str]:
     total : Total
         The total of its entries.
     """
-    limit, said = ledger.limit, list[str]()
+    limit, notes = ledger.limit, list[str]()
     if limit is not None:
-        said.append(
+        notes.append(
             f"However the questions are chosen, all releases together keep epsilon at most {up(limit.epsilon)} at "
             f"delta = {probability(limit.delta)}: a limit that was set before the first of them, and that none passes."
         )
-        said.append(f"Of the limit {(total.mu / limit.mu) ** 2:.1%} is used up.")
+        notes.append(f"Of the limit {(total.mu / limit.mu) ** 2:.1%} is used up.")
         if total.outside > 0.5 * limit.outside:
-            said.append(f"Of what it allows beyond every epsilon, {total.outside / limit.outside:.1%} is used up.")
+            notes.append(f"Of what it allows beyond every epsilon, {total.outside / limit.outside:.1%} is used up.")
     if total.fixed:
-        said.append(
+        notes.append(
             "All releases that share people were fixed before the first of their answers was seen, so their exact "
             f"composition holds: epsilon at most {up(total.epsilon)} at delta = {probability(total.delta)}."
         )
     else:
-        said.append(
+        notes.append(
             f"Had all of them been fixed before the first answer was seen, they would cost epsilon at most "
             f"{up(total.epsilon)} at delta = {probability(total.delta)}."
         )
         if limit is None:
-            said.append(
+            notes.append(
                 "No limit was set before the first release, and questions may have been chosen after earlier answers: "
                 "no number may be claimed for all of them together. The sum is a meter, not a guarantee."
             )
     owned = sum(TAKEN_AS_PEOPLE in entry.setting for entry in ledger.entries())
     if owned:
         which = "every release" if owned == len(ledger.entries()) else f"{count(owned)} of the releases"
-        said.append(
+        notes.append(
             f"In {which} each row, or each report of an open collection, was taken as a person: whoever owns several "
             "has spent more than stated."
         )
     if before := ledger.unchained:
-        said.append(
+        notes.append(
             f"An earlier version of shuffledp, which kept no chain of hashes, entered {counted(before, 'release')}: "
             "what was changed there from outside before the chain began is not noticed."
         )
     if total.levels:
-        said.append(
+        notes.append(
             "The number of a budget is for people who had that budget in every release; the others hold for everybody."
         )
     if ledger.entries():
-        return said
-    return ["Nothing has been released.", *([] if limit is None else [said[0], cost_of_limit(limit)])]
+        return notes
+    return ["Nothing has been released.", *([] if limit is None else [notes[0], cost_of_limit(limit)])]
 
 
 def cost_of_limit(limit: Limit) -> str:
@@ -378,16 +378,16 @@ def parse_limit(text: str) -> tuple[float, float]:
 def run_total(files: list[Path], delta: float, *, as_json: bool) -> None:
     """Compose the guarantees that JSON files state, and print the result."""
     check_delta(delta)
-    found: list[tuple[Path, Stated]] = []
+    guarantees: list[tuple[Path, Stated]] = []
     with working("Composing"):
         for path in files:
-            found += [(path, stated) for stated in read_guarantees(path)]
-        epsilon = composed_epsilon([stated.cost.worst for _, stated in found], delta)
+            guarantees += [(path, stated) for stated in read_guarantees(path)]
+        epsilon = composed_epsilon([stated.cost.worst for _, stated in guarantees], delta)
     note = (
         "This holds for people who are in all of the releases, if all of them were fixed before the first answer was "
         "seen. A file that says less than its setting counts with the epsilon and delta that it states."
     )
-    notes = [note, *taken_as_people(stated.unit for _, stated in found)]
+    notes = [note, *taken_as_people(stated.unit for _, stated in guarantees)]
     if as_json:
         listed = [
             {
@@ -397,23 +397,23 @@ def run_total(files: list[Path], delta: float, *, as_json: bool) -> None:
                 "delta": stated.cost.delta,
                 "recomputed": stated.anew,
             }
-            for path, stated in found
+            for path, stated in guarantees
         ]
         print(dumps({"files": listed, "epsilon": {"upper": epsilon}, "delta": delta, "notes": notes}))
         return
-    shown = console()
+    out = console()
     table = Table(title="Releases", title_justify="left")
     for heading in ("file", "question", "epsilon at most", "delta"):
         table.add_column(heading, justify="right" if heading in ("epsilon at most", "delta") else "left")
-    for path, stated in found:
+    for path, stated in guarantees:
         cost = stated.cost
         table.add_row(escape(path.name), escape(stated.question), up(cost.epsilon), probability(cost.delta))
-    shown.print(table)
-    shown.print(f"[bold]Together: epsilon at most {up(epsilon)} at delta = {probability(delta)}[/]")
+    out.print(table)
+    out.print(f"[bold]Together: epsilon at most {up(epsilon)} at delta = {probability(delta)}[/]")
     if epsilon == float("inf"):
-        shown.print("The deltas of the files leave no room at this delta; name a larger --delta.", highlight=False)
-    for said in notes:
-        shown.print(said, highlight=False)
+        out.print("The deltas of the files leave no room at this delta; name a larger --delta.", highlight=False)
+    for sentence in notes:
+        out.print(sentence, highlight=False)
 
 
 class Stated(NamedTuple):
@@ -459,19 +459,19 @@ def read_guarantees(path: Path) -> list[Stated]:
         f"{path_shown(path)} holds no guarantee; name what amplify, an estimate, release or open printed with --json"
     )
     try:
-        known = json.loads(read_bytes(path, "the file", LONGEST_RESULT))
-        if not isinstance(known, dict):
+        document = json.loads(read_bytes(path, "the file", LONGEST_RESULT))
+        if not isinstance(document, dict):
             raise bad
-        check_format(known, path)
-        several: list[dict[str, Any]] = known.get("releases", [known])  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        check_format(document, path)
+        several: list[dict[str, Any]] = document.get("releases", [document])  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         if not several or any(entry.get("private") is False for entry in several):
             raise InvalidInput(f"{path_shown(path)} is a simulation, which protects nobody; leave it out")
-        found = [_of_groups(entry) if "groups" in entry else read_guarantee(entry) for entry in several]
+        guarantees = [_of_groups(entry) if "groups" in entry else read_guarantee(entry) for entry in several]
         named = [str(entry.get("column", entry.get("text", ""))) for entry in several]
         units = [str(entry.get("groups", [entry])[0].get("unit", "")) for entry in several]
         return [
             Stated(f"{what} {name}".rstrip(), cost, anew, unit)
-            for (what, cost, anew), name, unit in zip(found, named, units, strict=True)
+            for (what, cost, anew), name, unit in zip(guarantees, named, units, strict=True)
         ]
     except UNREADABLE as error:
         if isinstance(error, InvalidInput):
@@ -479,21 +479,21 @@ def read_guarantees(path: Path) -> list[Stated]:
         raise bad from None
 
 
-def check_format(known: dict[str, Any], path: Path) -> None:
+def check_format(document: dict[str, Any], path: Path) -> None:
     """Refuse a JSON file of a later version, whose keys may mean something else.
 
     Parameters
     ----------
-    known : dict
+    document : dict
         The object in the file; version 0.1.0 wrote no format number.
     path : Path
         The file, for the message.
     """
-    told = known.get("format", FORMAT)  # pyright: ignore[reportUnknownVariableType]
-    if not isinstance(told, int) or not 1 <= told <= FORMAT:
+    format_number = document.get("format", FORMAT)  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(format_number, int) or not 1 <= format_number <= FORMAT:
         raise InvalidInput(
-            f"{path_shown(path)} has format {shown(told)}, and this version reads formats 1 to {FORMAT}; install the "
-            "version that wrote it"
+            f"{path_shown(path)} has format {shown(format_number)}, and this version reads formats 1 to {FORMAT}; "
+            "install the version that wrote it"
         )
 
 
@@ -502,9 +502,9 @@ def _of_groups(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
 
     At every epsilon the cost is that of the group with the largest cost there, which need not always be the same group.
     """
-    found = [read_guarantee(group) for group in entry["groups"]]
-    what, anew = f"{found[0][0]}, by group", all(again for _, _, again in found)
-    return what, Spending.apart([spending for _, spending, _ in found]), anew
+    guarantees = [read_guarantee(group) for group in entry["groups"]]
+    what, anew = f"{guarantees[0][0]}, by group", all(again for _, _, again in guarantees)
+    return what, Spending.apart([spending for _, spending, _ in guarantees]), anew
 
 
 def read_guarantee(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
@@ -515,19 +515,19 @@ def read_guarantee(entry: dict[str, Any]) -> tuple[str, Spending, bool]:
     entry : dict
         Output of a command with --json; KeyError, ValueError or TypeError means that it is no such object.
     """
-    told = entry.get("guarantee", entry)
-    delta, upper = check_delta(told["delta"]), float(told["epsilon"]["upper"])
-    levels = [(float(level["epsilon0"]), float(level["epsilon"]["upper"])) for level in told["levels"]]
-    if not levels or max(epsilon for _, epsilon in levels) != upper or int(told["setting"]["n"]) < 1:
+    guarantee = entry.get("guarantee", entry)
+    delta, upper = check_delta(guarantee["delta"]), float(guarantee["epsilon"]["upper"])
+    levels = [(float(level["epsilon0"]), float(level["epsilon"]["upper"])) for level in guarantee["levels"]]
+    if not levels or max(epsilon for _, epsilon in levels) != upper or int(guarantee["setting"]["n"]) < 1:
         raise KeyError("levels")
     what = str(entry.get("question", "amplify"))
     try:
-        anew = certify(_setting(told["setting"], int(told["levels_total"])), delta)
+        anew = certify(_setting(guarantee["setting"], int(guarantee["levels_total"])), delta)
         if abs(anew.epsilon.upper - upper) <= AGREES * upper:
             return what, Spending.of(anew), True
     except (ShuffleDPError, KeyError):
         pass  # the setting is not told in full; what is stated holds all the same
-    return what, Spending.stated(levels, delta, int(told["setting"]["n"])), False
+    return what, Spending.stated(levels, delta, int(guarantee["setting"]["n"])), False
 
 
 def setting_of(entry: dict[str, Any]) -> Setting | None:
@@ -538,23 +538,23 @@ def setting_of(entry: dict[str, Any]) -> Setting | None:
     entry : dict
         As for `read_guarantee`.
     """
-    told = entry.get("guarantee", entry)
+    guarantee = entry.get("guarantee", entry)
     try:
-        return _setting(told["setting"], int(told["levels_total"]))
+        return _setting(guarantee["setting"], int(guarantee["levels_total"]))
     except (ShuffleDPError, KeyError):
         return None
 
 
-def _setting(told: dict[str, Any], levels_total: int) -> Setting:
+def _setting(fields: dict[str, Any], levels_total: int) -> Setting:
     """Return the setting that an object states; KeyError if a part of it is missing."""
-    levels = told["levels"]
-    if "dummies" in told or len(levels) != levels_total:
+    levels = fields["levels"]
+    if "dummies" in fields or len(levels) != levels_total:
         raise KeyError("levels")
     columns = zip(*((level["epsilon0"], level["count"], level["delta0"]) for level in levels), strict=True)
     names = ("seen", "neighboring", "rounds", "linked", "colluding", "missing", "group_size", "reports_per_user")
-    randomizer = parse_randomizer(told["randomizer"])
-    stated: dict[str, Any] = {name: told[name] for name in names} | {
-        "records": told.get("records"),
-        "same_record": told.get("same_record", False),
+    randomizer = parse_randomizer(fields["randomizer"])
+    stated: dict[str, Any] = {name: fields[name] for name in names} | {
+        "records": fields.get("records"),
+        "same_record": fields.get("same_record", False),
     }
     return Setting(Budgets(*(list(column) for column in columns)), randomizer, **stated)

@@ -312,7 +312,7 @@ def parse_dummies(text: str | None, delta: float, randomizer: AnyLaw | Literal["
     if text is None:
         return None
     law, *numbers = text.split(":") if text.startswith(("laplace", "ball", "normal")) else ("uniform", text)
-    known: dict[tuple[str, int], tuple[Callable[[str], float], ...]] = {
+    forms: dict[tuple[str, int], tuple[Callable[[str], float], ...]] = {
         ("uniform", 1): (_count,),
         ("laplace", 1): (_count,),
         ("laplace", 2): (_count, float),
@@ -321,7 +321,7 @@ def parse_dummies(text: str | None, delta: float, randomizer: AnyLaw | Literal["
         ("normal", 2): (float, _count),
     }
     try:
-        first, *others = (read(number) for read, number in zip(known[law, len(numbers)], numbers, strict=True))
+        first, *others = (read(number) for read, number in zip(forms[law, len(numbers)], numbers, strict=True))
     except (KeyError, ValueError):
         raise InvalidInput(
             "--dummies must be M, laplace:M, laplace:M:RATIO, ball:EPSILON, ball:RATE:RADIUS:CENTRE or "
@@ -344,7 +344,7 @@ def parse_dummies(text: str | None, delta: float, randomizer: AnyLaw | Literal["
     return BallDummies.of_promise((column,), [(first, ())], check_delta(delta))
 
 
-def parse_seen(seen: str | None, levels: int, known: tuple[Seen, ...] = SEEN) -> Seen:
+def parse_seen(seen: str | None, levels: int, views: tuple[Seen, ...] = SEEN) -> Seen:
     """Return the view of --seen, which may be left out only where it makes no difference.
 
     Parameters
@@ -353,16 +353,16 @@ def parse_seen(seen: str | None, levels: int, known: tuple[Seen, ...] = SEEN) ->
         The text after --seen.
     levels : int
         Number of different budgets.
-    known : tuple of str
+    views : tuple of str
         Views that the command accepts.
     """
     if seen is None:
         if levels > 1:
-            ways = [f"{name} ({SEEN_MEANING[name]})" for name in known]
+            ways = [f"{name} ({SEEN_MEANING[name]})" for name in views]
             listed = f"{', '.join(ways[:-1])} or {ways[-1]}"
             raise InvalidInput(f"--seen is needed, because there are {levels} budget levels; choose one of {listed}")
         return "reports"
-    return choice(seen, "--seen", known)
+    return choice(seen, "--seen", views)
 
 
 def _from_levels(texts: tuple[str, ...]) -> Budgets:

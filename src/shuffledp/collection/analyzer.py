@@ -29,7 +29,7 @@ from shuffledp.collection.opening import open_column
 from shuffledp.collection.promise import cost_of_answer, crowd_of, floor_of, law_of, promised_profiles
 from shuffledp.collection.weights import WeightedTable, fit_margins, weigh
 from shuffledp.errors import InvalidInput, Told
-from shuffledp.ledger import EVERYBODY, TAKEN_AS_PEOPLE, Draft, Ledger, LevelSpending, Spending
+from shuffledp.ledger import EVERYBODY, TAKEN_AS_PEOPLE, Ledger, LevelSpending, NewEntry, Spending
 from shuffledp.numerics.floats import Interval
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.mean import Mean
@@ -42,7 +42,7 @@ from shuffledp.setting import Evidence, Guarantee, LevelGuarantee, Setting
 # A batch in a ledger: what opening it costs the people in it, entered before a row is opened.
 
 
-def batch_draft(batch: Batch) -> Draft:
+def batch_draft(batch: Batch) -> NewEntry:
     """Return the ledger's draft of an entry for a batch: all its questions together, with the guarantee of the floor.
 
     Parameters
@@ -56,28 +56,28 @@ def batch_draft(batch: Batch) -> Draft:
         If the task's dummies cannot be certified.
     """
     task, manifest = batch.task, batch.manifest
-    asked = task.draft
-    profiles = promised_profiles(asked)
+    draft = task.draft
+    profiles = promised_profiles(draft)
     levels = tuple(
         LevelSpending(level.epsilon0, 0.0, StoredProfile.of(profile))
-        for level, profile in zip(asked.levels, profiles, strict=True)
+        for level, profile in zip(draft.levels, profiles, strict=True)
     )
-    if asked.version > 1 and not asked.operated_by.one_hand:
-        epsilon = max(floor_of(asked))
+    if draft.version > 1 and not draft.operated_by.one_hand:
+        epsilon = max(floor_of(draft))
     else:
         epsilon = max(
-            published(profile.epsilon(asked.delta).upper, level.promise)
-            for profile, level in zip(profiles, asked.levels, strict=True)
+            published(profile.epsilon(draft.delta).upper, level.promise)
+            for profile, level in zip(profiles, draft.levels, strict=True)
         )
     worst = StoredProfile.largest([level.profile for level in levels])
-    spent = Spending(epsilon, asked.delta, manifest.n, len(levels), worst, levels)
-    held = "local, one hand" if asked.operated_by.one_hand else "floor"
+    spent = Spending(epsilon, draft.delta, manifest.n, len(levels), worst, levels)
+    held = "local, one hand" if draft.operated_by.one_hand else "floor"
     taken = "" if task.has_codes else f" reports{TAKEN_AS_PEOPLE}"
-    words = f"{len(asked.questions)} questions, n = {manifest.n}{taken}, {len(levels)} levels, {held}"
-    title = next(iter(asked.title.values()))
+    words = f"{len(draft.questions)} questions, n = {manifest.n}{taken}, {len(levels)} levels, {held}"
+    title = next(iter(draft.title.values()))
     digest = task.digest.hex()
     reports = ((digest, hashlib.sha256(manifest.data).hexdigest()),)
-    return Draft(f"collection {title}", digest, words, spent, reports)
+    return NewEntry(f"collection {title}", digest, words, spent, reports)
 
 
 def enter_batches(
@@ -119,7 +119,7 @@ def enter_batches(
         drafts = [draft for draft in map(batch_draft, batches) if not draft.is_in(entries, entering.use)]
         if not drafts:
             return 0
-        draft = Draft.apart(drafts, f"collection {survey}, by group") if len(drafts) > 1 else drafts[0]
+        draft = NewEntry.apart(drafts, f"collection {survey}, by group") if len(drafts) > 1 else drafts[0]
         refused = entering.ledger.refusal([draft], entering.use)
         if refused is not None:
             raise InvalidInput(
@@ -261,12 +261,12 @@ def open_batch(
         margins.check_people(manifest.n)
     entered = enter_batches([opened], ledger, population, fixed_in_advance, title)
     floors = tuple(
-        max(certified, published(told, level.promise))
-        for certified, told, level in zip(floor_of(draft), manifest.floor, draft.levels, strict=True)
+        max(certified, published(floor, level.promise))
+        for certified, floor, level in zip(floor_of(draft), manifest.floor, draft.levels, strict=True)
     )
     crowd = crowd_of(draft, manifest.counts)
-    found = [_question(opened, key, place, processes, margins) for place in range(len(draft.questions))]
-    releases, junk, more, weighted = zip(*found, strict=True)
+    answers = [_question(opened, key, place, processes, margins) for place in range(len(draft.questions))]
+    releases, junk, more, weighted = zip(*answers, strict=True)
     return Opened(opened, releases, junk, floors, crowd, more, weighted, None if entered is None else entered > 0)
 
 
@@ -285,15 +285,15 @@ def _question(
     own = [number for number, column in enumerate(columns) if column.question == place]
     read = [_column(batch, key, number, processes) for number in own]
     unusable = [sum(dropped) for _, dropped in read]
-    known, width = slopes_of(task.draft, place), width_of(question)
+    slopes, width = slopes_of(task.draft, place), width_of(question)
     worst = max(unusable) / (manifest.n * question.family.pieces)
     unreadable, repeated, impossible = (sum(kinds) for kinds in zip(*(dropped for _, dropped in read), strict=True))
     junk = Junk(
         unreadable,
         repeated,
         impossible,
-        shift_of_junk(known, manifest.counts, JUNK, width),
-        shift_of_junk(known, manifest.counts, worst, width),
+        shift_of_junk(slopes, manifest.counts, JUNK, width),
+        shift_of_junk(slopes, manifest.counts, worst, width),
     )
     tallied: list[Tallied] = []
     for number, (reports, dropped) in zip(own, read, strict=True):
@@ -346,7 +346,7 @@ def _guarantee(batch: Batch, place: int) -> Guarantee:
     question, shuffled = draft.questions[place], not draft.operated_by.one_hand
     costs = cost_of_answer(draft, place)
     levels = [(level.epsilon0, count, cost) for level, count, cost in zip(draft.levels, counts, costs, strict=True)]
-    levels = [known for known in levels if known[1]]
+    levels = [entry for entry in levels if entry[1]]
     present = [(epsilon0, count) for epsilon0, count, _ in levels]
     budgets = Budgets(tuple(e for e, _ in present), tuple(count for _, count in present))
     family = question.family.library(question.low, question.high)

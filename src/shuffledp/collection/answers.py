@@ -68,7 +68,7 @@ _SAID = {
         "moved": "Das Ende wurde verschoben: offen bis {closes}.",
         "dictionary": "eines von {count} Wörtern, etwa {first}, {second} oder {last}",
         "number": "eine Zahl von {low} bis {high} in Schritten von {step}",
-        "several": "beliebige von {answers}",
+        "several": "beliebig viele von {answers}",
         "one": "eines von {answers}",
         "order": "Die Reihenfolge wird bei jedem Anzeigen neu gezogen; --answer folgt den Nummern der Fragen.",
         "spent": "Von diesem Gerät zuvor an {organizer} gesendet: {answers}, zusammen {local}{apart}.",

@@ -285,8 +285,8 @@ def read_question(fields: Fields, languages: frozenset[str], version: int = 1) -
     text = fields.text("text", languages)
     fields.what = f"{fields.what}, {shown(next(iter(text.values())))}"
     kind = _kind(fields.word("kind", *_KINDS[version]))
-    told = _told(fields, kind, languages) if version > 1 else {}
-    parts = _READERS[kind](fields, languages, bool(told.get("optional")))
+    additions = _read_additions(fields, kind, languages) if version > 1 else {}
+    parts = _READERS[kind](fields, languages, bool(additions.get("optional")))
     if kind == "number":
         records = _steps(fields, parts["low"], parts["high"], parts["step"]) + 1
     else:
@@ -296,11 +296,11 @@ def read_question(fields: Fields, languages: frozenset[str], version: int = 1) -
     dummies = StatedDummies("uniform", 0)
     if version == 1:
         dummies = fields.object("dummies", lambda entry: _dummies(entry, family))
-    known: dict[str, Any] = {"text": text, "kind": kind, "choices": (), **_NO_NUMBER, **parts, **told}
-    return Question(**known, family=family, dummies=dummies)
+    attributes: dict[str, Any] = {"text": text, "kind": kind, "choices": (), **_NO_NUMBER, **parts, **additions}
+    return Question(**attributes, family=family, dummies=dummies)
 
 
-def _told(fields: Fields, kind: Kind, languages: frozenset[str]) -> dict[str, Any]:
+def _read_additions(fields: Fields, kind: Kind, languages: frozenset[str]) -> dict[str, Any]:
     """Read the fields that a question may have from version 2 on, none of which changes a byte of a report."""
     optional = fields.has("optional") and fields.flag("optional")
     if optional and kind == "number":
@@ -432,9 +432,9 @@ def _read_dictionary(fields: Fields, languages: frozenset[str], optional: bool) 
         fields.refuse("words", words, "one text with a line for each word")
     listed = check_dictionary(words.split("\n"), fields.what)
     more = fields.texts("more", 1 + optional, 1 + optional, languages)
-    known = {visible(word) for word in listed}
+    visible_words = {visible(word) for word in listed}
     for text in (text for each in more for text in each.values()):
-        if visible(text) in known:
+        if visible(text) in visible_words:
             raise InvalidInput(f"{fields.what}: {shown(text)} is a word, and also says that none of them is meant")
     order = sorted(languages)
     for name in order:
@@ -543,7 +543,7 @@ def read_law(fields: Fields, questions: tuple[Question, ...]) -> tuple[Question,
     weights = _radii(fields) if law == "ball" else _cell_weights(fields, questions)
     widths = [question.width for question in questions]
     centres = fields.wholes("centre", sum(widths), MOST_DUMMIES // 2)
-    found: list[Question] = []
+    with_dummies: list[Question] = []
     for question, width in zip(questions, widths, strict=True):
         own, centres = set(centres[:width]), centres[width:]
         count = question.family.cells * min(own)
@@ -554,14 +554,14 @@ def read_law(fields: Fields, questions: tuple[Question, ...]) -> tuple[Question,
         if law == "normal" and not 1 <= min(own) < len(weights):
             raise InvalidInput(f"{fields.what}: a centre is from 1 to {len(weights) - 1}, where the weights end")
         own_weights = weights if law == "ball" else weights[: min(own) + 1]
-        found.append(replace(question, dummies=StatedDummies(law, count, own_weights)))
-    needed = max(len(question.dummies.draw) for question in found)
+        with_dummies.append(replace(question, dummies=StatedDummies(law, count, own_weights)))
+    needed = max(len(question.dummies.draw) for question in with_dummies)
     if law == "normal" and needed < len(weights):
         raise InvalidInput(
             f"{fields.what}: there are {len(weights)} weights where the largest centre needs {needed}; draft the task "
             "anew"
         )
-    return tuple(found)
+    return tuple(with_dummies)
 
 
 def _radii(fields: Fields) -> tuple[int, ...]:

@@ -155,13 +155,13 @@ def name_of(inners: bytes) -> bytes:
 
 def split_inners(task: PostedTask, inners: bytes) -> list[list[bytes]]:
     """Return the sealed messages of each column, cut from `Outer.inners`."""
-    found: list[list[bytes]] = []
+    messages: list[list[bytes]] = []
     start = 0
     for size, column in zip(task.inner_sizes, task.draft.columns, strict=True):
         end = start + size * column.family.pieces
-        found.append([inners[at : at + size] for at in range(start, end, size)])
+        messages.append([inners[at : at + size] for at in range(start, end, size)])
         start = end
-    return found
+    return messages
 
 
 MAGIC, VERSIONS = b"SHFB", (1, 2)
@@ -454,7 +454,7 @@ def write_batch(
     digest = hashlib.sha256()
     for column in columns:
         digest.update(column)
-    version, asked = task.draft.version, task.draft.columns
+    version, draft_columns = task.draft.version, task.draft.columns
     manifest = dump_json(
         {
             "version": version,
@@ -464,8 +464,8 @@ def write_batch(
             "day": day,
             "counts": list(counts),
             "refusals": {kind: refusals.get(kind, 0) for kind in REFUSALS},
-            "dummies": [column.dummies.count for column in asked],
-            "rows": [column.rows(sum(counts)) for column in asked],
+            "dummies": [column.dummies.count for column in draft_columns],
+            "rows": [column.rows(sum(counts)) for column in draft_columns],
             "floor": list(floor),
             "software": dict(software),
         }
@@ -527,9 +527,9 @@ class AnalyzerKey:
         fields = read_json(data, "the analyzer's key file", LONGEST_KEY)
         fields.word("what", "shuffledp analyzer key")
         fields.whole("version", 1, 1)
-        found = cls(*(fields.bytes_of(name, 32) for name in ("key", "identity", "draft_sha256")))
+        keys = cls(*(fields.bytes_of(name, 32) for name in ("key", "identity", "draft_sha256")))
         fields.done()
-        return found
+        return keys
 
     def document(self) -> bytes:
         """Return the content of the key file."""

@@ -181,7 +181,7 @@ class DeviceState:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _locked(self.path.with_name(self.path.name + ".lock")):
             state = self._read()
-            found = change(state)
+            result = change(state)
             handle, name = tempfile.mkstemp(prefix=".answers.", dir=self.path.parent)  # 0600
             try:
                 with open(handle, "w", encoding="utf-8") as stream:
@@ -192,7 +192,7 @@ class DeviceState:
             except BaseException:
                 Path(name).unlink(missing_ok=True)
                 raise
-        return found
+        return result
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -400,17 +400,17 @@ Reply = tuple[int, bytes, float | None]
 
 def _ask(server: str, method: str, path: str, body: bytes) -> Reply:
     """Send one request, and give up after `WHOLE` seconds, since a hostile server could send a byte now and then."""
-    found: queue.SimpleQueue[Reply | BaseException] = queue.SimpleQueue()
+    replies: queue.SimpleQueue[Reply | BaseException] = queue.SimpleQueue()
 
     def work() -> None:
         try:
-            found.put(_exchange(server, method, path, body))
+            replies.put(_exchange(server, method, path, body))
         except BaseException as error:
-            found.put(error)
+            replies.put(error)
 
     threading.Thread(target=work, daemon=True).start()
     try:
-        reply = found.get(timeout=WHOLE)
+        reply = replies.get(timeout=WHOLE)
     except queue.Empty:
         raise InvalidInput(f"{server} cannot be reached (no whole answer within {WHOLE:g} seconds)") from None
     if isinstance(reply, BaseException):
@@ -514,10 +514,10 @@ class Client:
 
     def _reports(self, answers: Sequence[int], level: int) -> list[int]:
         """Return one drawn report for each column."""
-        asked = zip(self.task.draft.questions, self.task.draft.levels[level].draw, answers, strict=True)
+        questions = zip(self.task.draft.questions, self.task.draft.levels[level].draw, answers, strict=True)
         return [
             draw_report(question.family, keep, record, self._random)
-            for question, keep, answer in asked
+            for question, keep, answer in questions
             for record in question.records(answer)
         ]
 
@@ -595,7 +595,7 @@ def answer_code(question: Question, answer: str) -> int:
         places = {_choice(question, question.choices, part) for part in parts}
         if question.optional and len(places) > 1 and len(question.choices) - 1 in places:
             raise InvalidInput(
-                f"{_asked(question)} is either left out or answered; got {shown(answer)}: leave out "
+                f"{_question_text(question)} is either left out or answered; got {shown(answer)}: leave out "
                 f"{shown(next(iter(question.choices[-1].values())))}, or give it alone"
             )
         return sum(1 << place for place in places)
@@ -605,11 +605,11 @@ def answer_code(question: Question, answer: str) -> int:
         value = float(answer)
         place = round((value - question.low) / question.step)
     except (ValueError, OverflowError):
-        raise InvalidInput(f"the answer to {_asked(question)} must be a number; got {shown(answer)}") from None
+        raise InvalidInput(f"the answer to {_question_text(question)} must be a number; got {shown(answer)}") from None
     if not 0 <= place < question.answers or abs(question.low + place * question.step - value) > 1e-6 * question.step:
         raise InvalidInput(
-            f"the answer to {_asked(question)} must be a number from {question.low:g} to {question.high:g} in steps "
-            f"of {question.step:g}; got {shown(answer)}"
+            f"the answer to {_question_text(question)} must be a number from {question.low:g} to {question.high:g} in "
+            f"steps of {question.step:g}; got {shown(answer)}"
         )
     return place
 
@@ -624,13 +624,13 @@ def _choice(question: Question, choices: Sequence[Text], answer: str) -> int:
         number = len(choices) - 1 - question.optional
         other = shown(next(iter(choices[number].values())))
         raise InvalidInput(
-            f"{shown(answer)} is none of the {number:,} words of {_asked(question)}; look it up in the list, or give "
-            f"{other}"
+            f"{shown(answer)} is none of the {number:,} words of {_question_text(question)}; look it up in the list, "
+            f"or give {other}"
         )
-    known = ", ".join(repr(next(iter(choice.values()))) for choice in choices[:20])
+    choice_names = ", ".join(repr(next(iter(choice.values()))) for choice in choices[:20])
     more = f" and {len(choices) - 20} more" if len(choices) > 20 else ""
     how = "; give those that fit, with a semicolon between them, or - for none" if question.kind == "several" else ""
-    raise InvalidInput(f"the answers to {_asked(question)} are {known}{more}{how}; got {shown(answer)}")
+    raise InvalidInput(f"the answers to {_question_text(question)} are {choice_names}{more}{how}; got {shown(answer)}")
 
 
 def _plain(text: str) -> str:
@@ -643,8 +643,8 @@ def level_named(task: PostedTask, name: str) -> int:
     for place, level in enumerate(task.draft.levels):
         if wanted in map(_plain, level.name.values()):
             return place
-    known = ", ".join(repr(next(iter(level.name.values()))) for level in task.draft.levels)
-    raise InvalidInput(f"the levels of this task are {known}; got {shown(name)}")
+    level_names = ", ".join(repr(next(iter(level.name.values()))) for level in task.draft.levels)
+    raise InvalidInput(f"the levels of this task are {level_names}; got {shown(name)}")
 
 
 class Device:
@@ -778,12 +778,12 @@ def _certified(data: bytes) -> tuple[float, ...]:
     return check_floor(task.draft)
 
 
-def _asked(question: Question) -> str:
+def _question_text(question: Question) -> str:
     return repr(next(iter(question.text.values())))
 
 
 def _bytes(text: object) -> bytes:
-    found = from_base64(text) if isinstance(text, str) else None
-    if found is None:
+    data = from_base64(text) if isinstance(text, str) else None
+    if data is None:
         raise InvalidInput("the file of answers is damaged: a report in it is no base64url text")
-    return found
+    return data

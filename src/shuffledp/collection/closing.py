@@ -83,7 +83,7 @@ def close_task(store: Store, task: bytes, *, clock: Clock = system_clock) -> Pat
     """
     with _one_at_a_time(store):
         store.set_aside()
-        row = _known(store, task)
+        row = _task_row(store, task)
         posted = PostedTask.parse(row.posted)
         path = batch_path(store, posted)
         if row.state == "restored":
@@ -165,7 +165,7 @@ def _one_at_a_time(store: Store) -> Generator[None]:
         yield
 
 
-def _known(store: Store, task: bytes) -> TaskRow:
+def _task_row(store: Store, task: bytes) -> TaskRow:
     row = store.task(task)
     if row is None:
         raise InvalidInput(f"the store {store.path} has no task {to_base64(task)}; see shuffledp task status")
@@ -256,7 +256,7 @@ def _end(
     store: Store, task: bytes, state: str, reason: str | None, clock: Clock, *, only_from: tuple[str, ...]
 ) -> None:
     with _one_at_a_time(store):
-        row = _known(store, task)
+        row = _task_row(store, task)
         if row.state not in only_from:
             if row.state in GONE:  # perhaps the process died before its files were removed
                 _remove_files(store, task)
@@ -320,12 +320,14 @@ def _lacking(store: Store, batch: Batch) -> int:
 
 def _put_back(store: Store, posted: PostedTask, path: Path) -> str:
     """Return the reason why a task is not closed again from a store that does not know that it has ended."""
-    found = f"say the marks beside {store.path}"
+    evidence = f"say the marks beside {store.path}"
     if (batch := _batch_at(path, posted)) is not None:
-        found = f"the batch holds {batch.manifest.n} people, the store {store.held(posted.digest)}, of whom it lacks "
-        found += f"{_lacking(store, batch)}"
+        evidence = (
+            f"the batch holds {batch.manifest.n} people, the store {store.held(posted.digest)}, of whom it lacks "
+        )
+        evidence += f"{_lacking(store, batch)}"
     return (
-        f"task {posted.called} has ended before, {found}: this store was put back from a copy. A second batch would "
+        f"task {posted.called} has ended before, {evidence}: this store was put back from a copy. A second batch would "
         "tell people from dummies, so nothing is written and nothing deleted; keep the first batch elsewhere, then "
         f"use: shuffledp task destroy {posted.id}"
     )
@@ -517,8 +519,8 @@ class Keeper:
 
     def _called(self, row: TaskRow) -> str:
         """Return how the log calls a task: by its name alone where it could not be read."""
-        known = self._tasks.get(row.digest)
-        return to_base64(row.digest) if known is None else known.called
+        task = self._tasks.get(row.digest)
+        return to_base64(row.digest) if task is None else task.called
 
     def _look_at(self, row: TaskRow, now: int) -> None:
         if row.state in GONE:

@@ -88,9 +88,9 @@ def read_code(text: str) -> bytes | None:
     >>> read_code("oooo 0000 002l") == bytes(15) + b"A", read_code("0000-0000") is None
     (True, True)
     """
-    found = from_base64(text.strip())
-    if found is not None and len(found) == CODE:
-        return found
+    long_code = from_base64(text.strip())
+    if long_code is not None and len(long_code) == CODE:
+        return long_code
     plain = re.sub(r"[\s-]", "", text.upper()).translate(str.maketrans("OIL", "011"))
     if len(plain) != _SHORT_LETTERS or not set(plain) <= set(SHORT):
         return None

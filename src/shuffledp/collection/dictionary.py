@@ -158,18 +158,18 @@ def bounds_of_words(one: Ends, two: Ends, words: int) -> Ends:
     words : int
         Number of words.
     """
-    known = tuple(zip((one, two), places_of_words(words), strict=True))
+    columns = tuple(zip((one, two), places_of_words(words), strict=True))
     low = np.zeros(words)
-    high = np.minimum(*(ends[1][places] for ends, places in known))
+    high = np.minimum(*(ends[1][places] for ends, places in columns))
 
     def others(each: FloatArray, places: NDArray[np.int64]) -> FloatArray:
         return np.bincount(places, weights=each, minlength=WORD_CELLS)[places] - each
 
     for _ in range(_ROUNDS):
         lower, upper = low, high
-        for ends, places in known:
+        for ends, places in columns:
             lower = np.maximum(lower, ends[0][places] - others(high, places) - _ROUNDING)
-        for ends, places in known:
+        for ends, places in columns:
             upper = np.minimum(upper, ends[1][places] - others(lower, places) + _ROUNDING)
         if (lower > upper).any():  # the ends of the cells contradict each other: one of the 5 cases in 100
             break

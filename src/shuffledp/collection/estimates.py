@@ -138,8 +138,8 @@ class SpreadEstimate(Estimate):
             Positive, dummies included.
         """
         own = np.sqrt(np.maximum(np.asarray(standard_error) ** 2 - self.added.variance, 0.0))
-        found = [self._half_width(float(miss), float(each)) for each in own.ravel()]  # type: ignore[arg-type]
-        return np.array(found).reshape(own.shape)
+        widths = [self._half_width(float(miss), float(each)) for each in own.ravel()]  # type: ignore[arg-type]
+        return np.array(widths).reshape(own.shape)
 
     def _half_width(self, miss: float, own: float) -> float:
         if len(self.added.chances) == 1 and own == 0.0:
@@ -220,7 +220,7 @@ def _along_normal(cells: StatedCells, values: tuple[int, ...]) -> tuple[float, .
     weights[np.arange(-cells.middle, cells.middle + 1)] = np.array(cells.weights, dtype=np.float64)
     f = np.fft.fft(weights / weights.sum()).real
     likely = np.flatnonzero(np.abs(f) > _NEGLIGIBLE)  # one of the v is 0, and its factor is f(u)
-    found, turns = np.zeros(points // 2 + 1), np.arange(points // 2 + 1)
+    transform, turns = np.zeros(points // 2 + 1), np.arange(points // 2 + 1)
     reach = 2 * int(np.minimum(likely, points - likely).max())  # of v t, or its factor is negligible at every such u
     for value in set(v.tolist()):
         turned = turns * value % points
@@ -229,8 +229,8 @@ def _along_normal(cells: StatedCells, values: tuple[int, ...]) -> tuple[float, .
         product = np.ones((some.size, likely.size))
         for value in v.tolist():
             product *= f[(some[:, None] * value + likely) % points]
-        found[some] = product.sum(axis=1)
-    return tuple(np.maximum(np.roll(np.fft.irfft(found / found[0], points), points // 2), 0.0).tolist())
+        transform[some] = product.sum(axis=1)
+    return tuple(np.maximum(np.roll(np.fft.irfft(transform / transform[0], points), points // 2), 0.0).tolist())
 
 
 def dummies_between(dummies: StatedDummies) -> tuple[float, ...]:
@@ -255,27 +255,27 @@ def dummies_between(dummies: StatedDummies) -> tuple[float, ...]:
         law = StatedCells(2, dummies.draw).cell_law
         return tuple(np.convolve(law, law).tolist())
     reach = 2 * (len(dummies.draw) - 1)
-    apart, found = np.abs(np.arange(-reach, reach + 1)), np.zeros(2 * reach + 1)
+    apart, chances = np.abs(np.arange(-reach, reach + 1)), np.zeros(2 * reach + 1)
     for radius, weight in enumerate(dummies.draw):
         values = 2 * radius + 1
-        found += weight / WHOLE * np.maximum(values - apart, 0) / values**2
-    return tuple(found.tolist())
+        chances += weight / WHOLE * np.maximum(values - apart, 0) / values**2
+    return tuple(chances.tolist())
 
 
 def _on_circle(values: Sequence[int], chance: FloatArray, angles: FloatArray) -> NDArray[np.complex128]:
     """Return E[w^-(sum v z)] at w = e^(i angle), the transform that `irfft` inverts, since the law is symmetric."""
     radii = chance.size
-    found: NDArray[Any] = np.zeros((1, radii, radii))
-    found[0, 0, 0] = 1.0
+    coefficients: NDArray[Any] = np.zeros((1, radii, radii))
+    coefficients[0, 0, 0] = 1.0
     for value in sorted(values, key=abs):  # cells of value 0 first: their factor is the same at every angle
         turn = np.exp(1j * angles * value)[:, None] if value else np.ones((1, 1))
-        rest, positive = np.empty_like(found * turn[:, :, None]), np.zeros_like(found * turn[:, :, None])
-        rest[:, :, 0] = found[:, :, 0]
+        rest, positive = np.empty_like(coefficients * turn[:, :, None]), np.zeros_like(coefficients * turn[:, :, None])
+        rest[:, :, 0] = coefficients[:, :, 0]
         for n in range(1, radii):
-            rest[:, :, n] = found[:, :, n] + rest[:, :, n - 1] / turn
-            positive[:, n, :] = turn * (found[:, n - 1, :] + positive[:, n - 1, :])
-        found = rest + positive
-    shells = np.diagonal(found, axis1=1, axis2=2)
+            rest[:, :, n] = coefficients[:, :, n] + rest[:, :, n - 1] / turn
+            positive[:, n, :] = turn * (coefficients[:, n - 1, :] + positive[:, n - 1, :])
+        coefficients = rest + positive
+    shells = np.diagonal(coefficients, axis1=1, axis2=2)
     return np.broadcast_to(shells @ chance, angles.shape).astype(np.complex128)
 
 
@@ -342,7 +342,7 @@ def estimate_question(draft: Draft, place: int, columns: Sequence[Tallied]) -> E
     InvalidInput
         If the lengths differ, or no report carries information.
     """
-    question, known = draft.questions[place], slopes_of(draft, place)
+    question, slopes = draft.questions[place], slopes_of(draft, place)
     for tallied in columns:
         if sum(tallied.counts) <= 0:
             raise InvalidInput(
@@ -350,11 +350,11 @@ def estimate_question(draft: Draft, place: int, columns: Sequence[Tallied]) -> E
                 "dummies: too few to estimate"
             )
     if question.family.kind == "bits":
-        return _mean_of_bits(question, known, columns[0])
-    found = [_one_column(question, known, tallied) for tallied in columns]
+        return _mean_of_bits(question, slopes, columns[0])
+    estimates = [_one_column(question, slopes, tallied) for tallied in columns]
     if question.kind == "dictionary":
-        return words_estimate(found, len(question.choices))
-    return found[0] if question.kind != "several" else joined([_second(each) for each in found])
+        return words_estimate(estimates, len(question.choices))
+    return estimates[0] if question.kind != "several" else joined([_second(each) for each in estimates])
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,19 +375,19 @@ class Tallied:
     counts: tuple[int, ...]
 
 
-def _one_column(question: Question, known: Slopes, tallied: Tallied) -> Estimate:
+def _one_column(question: Question, slopes: Slopes, tallied: Tallied) -> Estimate:
     """Return the estimated shares of a column's answers, or the mean of one bit."""
     counts, dummies = tallied.counts, question.dummies.count
     if sum(counts) + dummies != tallied.reports.size:
         raise InvalidInput(
             f"the batch has {tallied.reports.size} usable rows, not {sum(counts)} of people and {dummies} of dummies"
         )
-    epsilons = np.repeat(np.array([0.0, *known.budgets]), [dummies, *counts])
+    epsilons = np.repeat(np.array([0.0, *slopes.budgets]), [dummies, *counts])
     shuffled = ShuffledReports(tallied.reports, epsilons, seen="reports")
     family = question.family.library(question.low, question.high)
     if isinstance(family, OneBit):
-        return _without_dummies(mean(shuffled, family), question, known, counts)
-    return _without_dummies(frequency(shuffled, family), question, known, counts)
+        return _without_dummies(mean(shuffled, family), question, slopes, counts)
+    return _without_dummies(frequency(shuffled, family), question, slopes, counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -434,7 +434,7 @@ def _second(shares: Estimate) -> Estimate:
     return replace(shares, **only, **({"counts": shares.counts[1:]} if isinstance(shares, CountEstimate) else {}))
 
 
-def _mean_of_bits(question: Question, known: Slopes, tallied: Tallied) -> Estimate:
+def _mean_of_bits(question: Question, slopes: Slopes, tallied: Tallied) -> Estimate:
     """Return an estimated mean from the number of ones among the pieces of all reports, B a person, and dummies.
 
     A person's v/B has the mean 1/2 + s (x - 1/2) with the share x of the range and the slope s of the level, so that
@@ -445,7 +445,7 @@ def _mean_of_bits(question: Question, known: Slopes, tallied: Tallied) -> Estima
     """
     m, counts = question.dummies.count, tallied.counts
     pieces, ones = tallied.reports.size - m, int(tallied.reports.sum())
-    plain, width = bits_law(question.family, question.dummies, known.slopes, counts), width_of(question)
+    plain, width = bits_law(question.family, question.dummies, slopes.slopes, counts), width_of(question)
     value = 0.5 + (ones - (m + pieces) / 2.0) * sum(counts) / max(pieces, 1) * plain.step
     return replace(
         plain,
@@ -513,19 +513,19 @@ def best_bits(number: Family, people: tuple[tuple[float, int], ...]) -> Family:
     return min((Family(f"bits:{size}", number.records) for size in sizes), key=noise)
 
 
-def count_law(question: Question, known: Slopes, counts: Sequence[int]) -> CountLaw:
+def count_law(question: Question, slopes: Slopes, counts: Sequence[int]) -> CountLaw:
     """Return the law of the number of reports, dummies included, that support one answer, or that are ones.
 
     Parameters
     ----------
     question : Question
         The question, with its family and its dummies.
-    known : Slopes
+    slopes : Slopes
         Slopes of the question.
     counts : sequence of int
         Number of people at each level.
     """
-    return law_of_count(question.family, question.dummies, known.slopes, tuple(counts))
+    return law_of_count(question.family, question.dummies, slopes.slopes, tuple(counts))
 
 
 @lru_cache(maxsize=64)
@@ -594,27 +594,27 @@ def predicted_half_width(
         return law_of_count(family, dummies, slopes, counts, shufflers, cells).half_width(miss)
     if not any(n * slope for n, slope in zip(counts, slopes, strict=True)):
         return 0.5
-    found = bits_law(family, dummies, slopes, counts, shufflers)
-    return min(float(found.half_width(miss, found.standard_error)), 0.5)
+    estimate = bits_law(family, dummies, slopes, counts, shufflers)
+    return min(float(estimate.half_width(miss, estimate.standard_error)), 0.5)
 
 
-def predicted_variance(question: Question, known: Slopes, counts: Sequence[int]) -> float:
+def predicted_variance(question: Question, slopes: Slopes, counts: Sequence[int]) -> float:
     """Return the variance of an estimate at the worst answers, as a share of the squared range; inf without slope.
 
     Parameters
     ----------
     question : Question
         The question.
-    known : Slopes
+    slopes : Slopes
         Slope of each level.
     counts : sequence of int
         Number of people at each level.
     """
-    if known.mean(counts) <= 0.0:
+    if slopes.mean(counts) <= 0.0:
         return float("inf")
     if question.family.kind == "bits":
-        return float(bits_law(question.family, question.dummies, known.slopes, tuple(counts)).standard_error ** 2)
-    law = count_law(question, known, counts)
+        return float(bits_law(question.family, question.dummies, slopes.slopes, tuple(counts)).standard_error ** 2)
+    law = count_law(question, slopes, counts)
     return max(law.variance(law.worst), law.variance(0.5)) / law.slope**2
 
 
@@ -660,12 +660,12 @@ def scaled_counts(counts: Sequence[int], kept: int) -> list[int]:
     return whole
 
 
-def shift_of_junk(known: Slopes, counts: Sequence[int], share: float, width: float = 1.0) -> float:
+def shift_of_junk(slopes: Slopes, counts: Sequence[int], share: float, width: float = 1.0) -> float:
     """Return the largest shift of an estimate that a share of invalid reports can cause: share/(p - q) times the width.
 
     Parameters
     ----------
-    known : Slopes
+    slopes : Slopes
         Slope p - q of each level.
     counts : sequence of int
         Number of people at each level in the collection; an invalid report is counted at the level that it states.
@@ -674,11 +674,11 @@ def shift_of_junk(known: Slopes, counts: Sequence[int], share: float, width: flo
     width : float
         Width of the answer's range; 1 for a share.
     """
-    slope = known.mean(counts)
+    slope = slopes.mean(counts)
     return share / slope * width if slope > 0.0 else float("inf")
 
 
-def shift_of_future_junk(known: Slopes, planned: Sequence[int], share: float, width: float = 1.0) -> float:
+def shift_of_future_junk(slopes: Slopes, planned: Sequence[int], share: float, width: float = 1.0) -> float:
     """Return the largest shift of a future estimate by a share of invalid reports, whichever level they state.
 
     Invalid reports that state the level with the smallest slope lower the mean slope below the planned one: share/((1 -
@@ -686,7 +686,7 @@ def shift_of_future_junk(known: Slopes, planned: Sequence[int], share: float, wi
 
     Parameters
     ----------
-    known : Slopes
+    slopes : Slopes
         Slopes of the question.
     planned : sequence of int
         Honest people per level, in any proportion.
@@ -695,7 +695,7 @@ def shift_of_future_junk(known: Slopes, planned: Sequence[int], share: float, wi
     width : float
         Width of the range.
     """
-    slope = (1.0 - share) * known.mean(planned) + share * min(known.slopes)
+    slope = (1.0 - share) * slopes.mean(planned) + share * min(slopes.slopes)
     return share / slope * width if slope > 0.0 else float("inf")
 
 
@@ -729,9 +729,9 @@ def shift_of_levels(draft: Draft, place: int, counts: Sequence[int], share: floa
     float
         In the answer's unit; 0 if there is one level.
     """
-    question, known = draft.questions[place], slopes_of(draft, place)
-    mean = known.mean(counts)
-    others = _moved(known.slopes, counts, share)
+    question, slopes = draft.questions[place], slopes_of(draft, place)
+    mean = slopes.mean(counts)
+    others = _moved(slopes.slopes, counts, share)
     if min(mean, *others) <= 0.0:
         return float("inf")
     ratios = [other / mean if told else mean / other for other in others]
@@ -762,17 +762,17 @@ def width_of(question: Question) -> float:
     return question.high - question.low if question.kind == "number" else 1.0
 
 
-def _without_dummies(found: Estimate, question: Question, known: Slopes, counts: Sequence[int]) -> Estimate:
+def _without_dummies(estimate: Estimate, question: Question, slopes: Slopes, counts: Sequence[int]) -> Estimate:
     """Return an estimate corrected to n people instead of n + m, and to the variance of the dummies' own law.
 
     With W the sum of the squared weights, (V) of `questions.frequency` has the term f (1 - f) (W - 1/N) N/(N - 1), and
     (M) of `questions.mean` the term -u^2/N with u = (m - 1/2) N/(N + 4): N is n here, not n + m.
     """
     n, m = sum(counts), question.dummies.count
-    if m == 0 or not isinstance(found, CountEstimate):
-        return found
-    total = sum(count * slope for count, slope in zip(counts, known.slopes, strict=True))
-    squares = sum(count * slope * slope for count, slope in zip(counts, known.slopes, strict=True)) / total**2
+    if m == 0 or not isinstance(estimate, CountEstimate):
+        return estimate
+    total = sum(count * slope for count, slope in zip(counts, slopes.slopes, strict=True))
+    squares = sum(count * slope * slope for count, slope in zip(counts, slopes.slopes, strict=True)) / total**2
     width = width_of(question)
     law = 0.0
     if question.dummies.law == "laplace":
@@ -781,15 +781,15 @@ def _without_dummies(found: Estimate, question: Question, known: Slopes, counts:
         share = float(question.family.own_share)
         law = (cell_variance_of(question.family, question.dummies) - m * share * (1.0 - share)) / total**2
     if question.kind == "number":
-        fraction = np.clip((found.value - question.low) / width, 0.0, 1.0)
+        fraction = np.clip((estimate.value - question.low) / width, 0.0, 1.0)
         change = _relief(fraction, n + m) - _relief(fraction, n)
     else:
-        shares = np.clip(found.value, 0.0, 1.0)
+        shares = np.clip(estimate.value, 0.0, 1.0)
         change = shares * (1.0 - shares) * (_uneven(squares, n) - _uneven(squares, n + m))
-    variance = (found.standard_error / width) ** 2 + change + law
+    variance = (estimate.standard_error / width) ** 2 + change + law
     error = width * np.sqrt(variance)
-    left = replace(found, standard_error=np.asarray(error), uninformative=found.uninformative - m)
-    return replace(left, law=count_law(question, known, counts))
+    left = replace(estimate, standard_error=np.asarray(error), uninformative=estimate.uninformative - m)
+    return replace(left, law=count_law(question, slopes, counts))
 
 
 def _uneven(squares: float, n: int) -> float:

@@ -31,9 +31,20 @@ from shuffledp.collection.batch import LONGEST_KEY, AnalyzerKey, Batch, read_bat
 from shuffledp.collection.codes import response
 from shuffledp.collection.groups import MANIFEST, Group, Groups, SurveyGroup
 from shuffledp.collection.kinds import prices
-from shuffledp.collection.promise import check_floor, what_is_promised
+from shuffledp.collection.promise import check_floor, in_language, quoted, what_is_promised
 from shuffledp.collection.release import write_release
-from shuffledp.collection.release_page import collection_checklist, could_be_read, in_each_group, release_document
+from shuffledp.collection.release_page import (
+    collection_checklist,
+    could_be_read,
+    count_in,
+    in_each_group,
+    number_in,
+    people_in_words,
+    release_document,
+    spoken_in,
+    who_in_words,
+    words_of,
+)
 from shuffledp.collection.sealing import new_identity, new_private
 from shuffledp.collection.survey import draft_of_survey
 from shuffledp.collection.task import Draft, PostedTask
@@ -102,12 +113,12 @@ def compare(opened: Sequence[Opened], place: int) -> list[Compared]:
         Index of the question, from 0.
     """
     question = opened[0].batch.task.draft.questions[place]
-    found: list[Compared] = []
+    comparisons: list[Compared] = []
     if question.choices:
         labels = [next(iter(choice.values())) for choice in question.choices]
-        found += _compared([each.releases[place].analysis for each in opened], labels, shares=True)
+        comparisons += _compared([each.releases[place].analysis for each in opened], labels, shares=True)
     means = _means(opened, question, place)
-    return found + (_compared(means, ["mean"], shares=False) if means else [])
+    return comparisons + (_compared(means, ["mean"], shares=False) if means else [])
 
 
 def _means(opened: Sequence[Opened], question: Question, place: int) -> list[Estimate]:
@@ -216,14 +227,14 @@ def differ(names: Sequence[str], opened: Sequence[Opened], place: int) -> str:
     place : int
         Index of the question, from 0.
     """
-    found = [
+    differences = [
         f"{compared.label}: “{names[one]}” minus “{names[two]}” {_apart(cell, shares=compared.shares)}"
         for compared in compare(opened, place)
         for one, two, cell in compared.differences
         if cell.excludes_zero
     ]
-    said = "; ".join(found) or "none that this survey can tell"
-    return f"Groups that differ (all differences of the question hold together at {CONFIDENCE:.0%}): {said}."
+    listing = "; ".join(differences) or "none that this survey can tell"
+    return f"Groups that differ (all differences of the question hold together at {CONFIDENCE:.0%}): {listing}."
 
 
 def _words(cell: Cell, *, shares: bool) -> tuple[str, str]:
@@ -304,7 +315,7 @@ def print_groups(drafts: list[tuple[SurveyGroup, Draft]], out: Path) -> None:
     from shuffledp.collection.estimates import width_of
     from shuffledp.report.wording import plus_minus
 
-    shown = console()
+    terminal = console()
     table = Table(title="Groups: each is shuffled by itself, under the same promise", title_justify="left")
     for heading in ("group", "invited", "least precise answer if all of them answer"):
         table.add_column(heading, justify="left" if heading == "group" else "right")
@@ -315,15 +326,15 @@ def print_groups(drafts: list[tuple[SurveyGroup, Draft]], out: Path) -> None:
         shares = question.kind != "number"
         worst = f"{plus_minus(width, width_of(question), shares=shares)} ({next(iter(question.text.values()))})"
         table.add_row(escape(group.first), count(group.people), escape(worst))
-    shown.print(table)
+    terminal.print(table)
     smallest = min((group for group, _ in drafts), key=lambda group: group.people)
-    shown.print(
+    terminal.print(
         f"The smallest group is {escape(smallest.first)}, {counted(smallest.people, 'person', 'people')}: look at its "
         "line before you invite anybody. Its answers are the least precise; its people are promised the same. Every "
         "± is of the intervals that open prints side by side: those of all groups hold together, question by question.",
         highlight=False,
     )
-    shown.print(
+    terminal.print(
         f"Written: {escape(str(out))} for the shuffler, {escape(str(out) + KEYS)} for the analyzer alone. "
         "Keep the keys safe: without them nobody can open the answers.",
         highlight=False,
@@ -339,16 +350,16 @@ def drafts_to_post(folder: Path) -> list[tuple[Path, Path]]:
         The folder from `write_drafts`, as the organizer sent it.
     """
     groups = Groups.read(folder)
-    found: list[tuple[Path, Path]] = []
+    unposted: list[tuple[Path, Path]] = []
     for group in groups.groups:
         groups.draft(group)
         if groups.path(group, ".task").exists():
             groups.task(group)
         else:
-            found.append((groups.path(group, ".draft"), groups.path(group, ".task")))
-    if not found:
+            unposted.append((groups.path(group, ".draft"), groups.path(group, ".task")))
+    if not unposted:
         raise InvalidInput(f"all groups of {folder} are posted; send the folder to the organizer, who runs task link")
-    return found
+    return unposted
 
 
 def checked_tasks(own: Path, posted: Path) -> list[tuple[Group, PostedTask]]:
@@ -361,12 +372,12 @@ def checked_tasks(own: Path, posted: Path) -> list[tuple[Group, PostedTask]]:
     posted : Path
         The folder that the shuffler sent back.
     """
-    known, found = Groups.read(own), Groups.read(posted)
-    if known.groups != found.groups:
+    own_groups, posted_groups = Groups.read(own), Groups.read(posted)
+    if own_groups.groups != posted_groups.groups:
         raise InvalidInput(
             f"{posted} does not hold the groups of {own}: the shuffler posted something else; do not invite people"
         )
-    return [(group, found.task(group)) for group in known.groups]
+    return [(group, posted_groups.task(group)) for group in own_groups.groups]
 
 
 def beside(path: Path, group: Group) -> Path:
@@ -430,9 +441,9 @@ def run_open_groups(
     target = folder if out is None else out
     with reserved(report, "--report") as page:
         with working("Opening the batches"):
-            found = _batches(folder, groups)
-            newly = _enter(found, entered)
-            opened = [(group, key, open_batch(batch, key)) for group, key, batch in found]
+            batches = _batches(folder, groups)
+            newly = _enter(batches, entered)
+            opened = [(group, key, open_batch(batch, key)) for group, key, batch in batches]
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
         for group, key, each in opened:
@@ -441,29 +452,33 @@ def run_open_groups(
         names, every = [group.first for group, _, _ in opened], [each for _, _, each in opened]
         missing = [group for group in groups.groups if group.first not in names]
         if page is not None:
-            page.write(groups_page(names, every, missing, command=COMMAND_LINE.get()))
+            page.write(groups_page([group for group, _, _ in opened], every, missing, command=COMMAND_LINE.get()))
     if as_json:
-        told = [
+        releases = [
             {"group": group.first, "id": each.batch.task.id, "people": each.batch.manifest.n}
             | {"promise_kept": each.promise_kept, "release": str(target / f"{group.file}.release")}
             for group, _, each in opened
         ]
-        print(dumps({"groups": told, "compared": to_json(names, every), "missing": [group.first for group in missing]}))
+        print(
+            dumps(
+                {"groups": releases, "compared": to_json(names, every), "missing": [group.first for group in missing]}
+            )
+        )
         return
     _print(names, every, missing, target)
     if newly is not None:
         console().print(escape(_entered(newly, len(every), entered)), highlight=False, soft_wrap=True)
 
 
-def _enter(found: list[tuple[Group, AnalyzerKey, Batch]], entered: Entered) -> int | None:
+def _enter(batches: list[tuple[Group, AnalyzerKey, Batch]], entered: Entered) -> int | None:
     """Enter the batches of all groups in the ledger as one release; return how many of them are entered now."""
-    for group, key, batch in found:
+    for group, key, batch in batches:
         try:
             check_openable(batch, key)
         except InvalidInput as error:
             raise InvalidInput(f"{group.first}: {error}") from None
-    survey = _survey_title(found[0][0].first, found[0][2].task.draft)
-    return enter_batches([batch for *_, batch in found], **entered.arguments(), survey=survey)
+    survey = _survey_title(batches[0][0].first, batches[0][2].task.draft)
+    return enter_batches([batch for *_, batch in batches], **entered.arguments(), survey=survey)
 
 
 def _entered(newly: int, groups: int, entered: Entered) -> str:
@@ -488,21 +503,21 @@ def _batches(folder: Path, groups: Groups) -> list[tuple[Group, AnalyzerKey, Bat
     for path in sorted(folder.glob("*.batch")):
         batch = read_batch(path)
         by_draft[batch.task.draft.data] = batch
-    found: list[tuple[Group, AnalyzerKey, Batch]] = []
+    batches: list[tuple[Group, AnalyzerKey, Batch]] = []
     for group in groups.groups:
         key = AnalyzerKey.parse(read_bytes(groups.path(group, ".key"), "the key", LONGEST_KEY))
         if key.draft_sha256 != group.draft_sha256:
             raise InvalidInput(f"{groups.path(group, '.key')} is not the key of {group.first}; put the file back")
         own = next((batch for data, batch in by_draft.items() if _sha256(data) == group.draft_sha256), None)
         if own is not None:
-            found.append((group, key, own))
-    if len(found) < 2:
+            batches.append((group, key, own))
+    if len(batches) < 2:
         raise InvalidInput(
-            f"{folder} holds the batches of {len(found)} of these {len(groups.groups)} groups, and it takes two to "
+            f"{folder} holds the batches of {len(batches)} of these {len(groups.groups)} groups, and it takes two to "
             "compare; put the batches of the groups there, or open one by itself with its own key"
         )
-    check_one_survey([(group, batch.task.draft) for group, _, batch in found])
-    return found
+    check_one_survey([(group, batch.task.draft) for group, _, batch in batches])
+    return batches
 
 
 def check_one_survey(drafts: Sequence[tuple[Group, Draft]]) -> None:
@@ -518,8 +533,8 @@ def check_one_survey(drafts: Sequence[tuple[Group, Draft]]) -> None:
     InvalidInput
         If their titles without the groups' names, their organizers, times, delta or questions differ.
     """
-    asked = {_survey_of(group, draft) for group, draft in drafts}
-    if len(asked) > 1:
+    surveys = {_survey_of(group, draft) for group, draft in drafts}
+    if len(surveys) > 1:
         raise InvalidInput(
             f"{drafts[0][0].first} and other batches there are not groups of one survey, so one person may have "
             "answered several of them; open each by itself with its own key"
@@ -529,14 +544,78 @@ def check_one_survey(drafts: Sequence[tuple[Group, Draft]]) -> None:
 def _survey_of(group: Group, draft: Draft) -> str:
     """Return what the groups of a survey have in common: its title without the group's name, and what is asked."""
     title = {name: text.removesuffix(f": {group.name.get(name, group.first)}") for name, text in draft.title.items()}
-    asked = [(dict(each.text), each.kind, [dict(choice) for choice in each.choices]) for each in draft.questions]
-    return repr((title, draft.organizer, draft.delta, draft.opens, draft.closes, asked))
+    questions = [(dict(each.text), each.kind, [dict(choice) for choice in each.choices]) for each in draft.questions]
+    return repr((title, draft.organizer, draft.delta, draft.opens, draft.closes, questions))
 
 
 def _sha256(data: bytes) -> bytes:
     import hashlib
 
     return hashlib.sha256(data).digest()
+
+
+def _in(groups: list[Group], every: list[Opened], missing: list[Group], language: str) -> dict[str, Any]:
+    """Return what the page says in one language of the survey."""
+    draft, words = every[0].batch.task.draft, words_of(language)
+    names = [in_language(group.name, language) for group in groups]
+    people, made = (sum(each.batch.manifest.n for each in every), [each.batch.manifest.codes for each in every])
+    absent = ", ".join(quoted(in_language(group.name, language), language) for group in missing)
+    return {
+        "language": language,
+        "name": words["name"],
+        "title": in_language(draft.title, language).removesuffix(f": {names[0]}"),
+        "result": words["resultTitle"],
+        "asks": words["asks"].format(organizer=quoted(draft.organizer, language)),
+        "people": people_in_words(people, sum(n or 0 for n in made) if all(made) else None, words, language),
+        "one_each": words["oneEach"],
+        "missing": words["missing"].format(names=absent) if absent else "",
+        "questions": [_question_in(names, every, place, language) for place in range(len(draft.questions))],
+        "sure": words["groupsSure"].format(confidence=round(100 * CONFIDENCE)),
+        "kept": words["resultKept" if all(each.promise_kept for each in every) else "resultNotKept"],
+        "who": who_in_words(draft, words, language),
+        "rest": words["rest"],
+    }
+
+
+def _question_in(names: list[str], every: list[Opened], place: int, language: str) -> dict[str, Any]:
+    """Return text, table and differences of one question in one language."""
+    question, words = every[0].batch.task.draft.questions[place], words_of(language)
+    found = compare(every, place)
+    labels = [in_language(choice, language) for choice in question.choices]
+    labels += [words["mean"]] * (len(found) - len(labels))  # of a number or a scale
+    rows: list[list[str]] = []
+    apart: list[str] = []
+    for label, compared in zip(labels, found, strict=True):
+        first = label
+        for name, each, cell in zip(names, every, compared.groups, strict=True):
+            value, low, high = _numbers_in(cell, compared.shares, language)
+            people = count_in(each.batch.manifest.n, language)
+            unit = "\N{NO-BREAK SPACE}%" if compared.shares else ""
+            rows.append([first, name, people, value + unit, f"{low} – {high}{unit}"])
+            first = ""
+        key = "resultLess" if compared.shares else "groupsLess"
+        for one, two, cell in compared.differences:
+            if cell.excludes_zero:
+                value, low, high = _numbers_in(cell, compared.shares, language)
+                pair = {"one": quoted(names[one], language), "two": quoted(names[two], language)}
+                apart.append(words[key].format(answer=label, value=value, low=low, high=high, **pair))
+    return {
+        "text": in_language(question.text, language),
+        "table": {
+            "headings": [words[key] for key in ("answer", "group", "resultPeople", "estimate", "range")],
+            "rows": rows,
+            "remark": "",
+        },
+        "differ": words["groupsDiffer"].format(pairs="; ".join(apart) or words["resultNone"]),
+    }
+
+
+def _numbers_in(cell: Cell, shares: bool, language: str) -> list[str]:
+    """Return value, low and high end as a language writes them: of shares in points, of numbers in their own unit."""
+    numbers = (cell.value, cell.low, cell.high)
+    if shares:
+        return [number_in(f"{100.0 * each:z.1f}", language) for each in numbers]
+    return [number_in(with_error(each, (cell.high - cell.low) / 4.0 or 1.0), language) for each in numbers]
 
 
 def _missing(missing: list[Group]) -> str:
@@ -556,19 +635,19 @@ def _kept(every: list[Opened]) -> str:
 
 
 def _print(names: list[str], every: list[Opened], missing: list[Group], target: Path) -> None:
-    shown = console()
+    terminal = console()
     for place, question in enumerate(every[0].batch.task.draft.questions):
         table = Table(title=escape(next(iter(question.text.values()))), title_justify="left")
         for heading in HEADINGS:
             table.add_column(heading, justify="left" if heading in HEADINGS[:2] else "right")
         for row in rows(names, every, place):
             table.add_row(*map(escape, row))
-        shown.print(table)
-        shown.print(escape(differ(names, every, place)), highlight=False)
+        terminal.print(table)
+        terminal.print(escape(differ(names, every, place)), highlight=False)
     for sentence in (_response(every), _missing(missing), ONE_EACH, _kept(every)):
         if sentence:
-            shown.print(escape(sentence), highlight=False)
-    shown.print(f"Written: a release of each group in {escape(str(target))}.", highlight=False, soft_wrap=True)
+            terminal.print(escape(sentence), highlight=False)
+    terminal.print(f"Written: a release of each group in {escape(str(target))}.", highlight=False, soft_wrap=True)
 
 
 _PROMISED = ("headline_floor", "headline_local", "together")
@@ -577,18 +656,18 @@ _PROMISED = ("headline_floor", "headline_local", "together")
 
 def _promises(draft: Draft) -> list[str]:
     """Return what each level's people were promised, also against shuffler and analyzer together."""
-    told = [dict(what_is_promised(draft, place).sentences) for place in range(len(draft.levels))]
-    every = [" ".join(text for key, text in each.items() if key in _PROMISED) for each in told]
+    sentences = [dict(what_is_promised(draft, place).sentences) for place in range(len(draft.levels))]
+    every = [" ".join(text for key, text in each.items() if key in _PROMISED) for each in sentences]
     return [*every, *could_be_read(draft)]
 
 
-def groups_page(names: list[str], every: list[Opened], missing: list[Group], *, command: str) -> str:
-    """Return the page that compares the groups.
+def groups_page(groups: list[Group], every: list[Opened], missing: list[Group], *, command: str) -> str:
+    """Return the page that compares the groups, in the languages of the survey.
 
     Parameters
     ----------
-    names : list of str
-        Names of the groups.
+    groups : list of Group
+        The groups.
     every : list of Opened
         One opened batch for each group.
     missing : list of Group
@@ -596,7 +675,8 @@ def groups_page(names: list[str], every: list[Opened], missing: list[Group], *, 
     command : str
         The command that made the page.
     """
-    draft = every[0].batch.task.draft
+    draft, names = every[0].batch.task.draft, [group.first for group in groups]
+    in_words = [_in(groups, every, missing, language) for language in spoken_in(draft)]
     questions: list[dict[str, Any]] = [
         {
             "text": next(iter(question.text.values())),
@@ -607,6 +687,8 @@ def groups_page(names: list[str], every: list[Opened], missing: list[Group], *, 
     ]
     return page_template("groups.html").render(
         heading=_survey_title(names[0], draft),
+        language=in_words[0]["language"] if in_words else "en",
+        in_words=in_words,
         organizer=draft.organizer,
         people=sum(each.batch.manifest.n for each in every),
         response=_response(every),

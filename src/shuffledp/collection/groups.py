@@ -117,21 +117,21 @@ class Groups:
         fields = read_json(read_bytes(path, "the groups", _LONGEST), f"{path}", _LONGEST)
         fields.word("what", "shuffledp groups")
         fields.whole("version", 1, 1)
-        found = fields.objects("groups", 2, MOST_GROUPS, _read_group)
+        groups = fields.objects("groups", 2, MOST_GROUPS, _read_group)
         fields.done()
-        for told in ([visible(each.first) for each in found], [each.file for each in found]):
-            if len(set(told)) < len(found):
+        for identifiers in ([visible(each.first) for each in groups], [each.file for each in groups]):
+            if len(set(identifiers)) < len(groups):
                 raise InvalidInput(f"{path} names a group twice; put back the file that task draft wrote")
-        return Groups(folder, found)
+        return Groups(folder, groups)
 
     def document(self) -> bytes:
         """Return the content of ``groups.json``."""
-        told = [
+        entries = [
             {"name": dict(each.name), "people": each.people, "file": each.file}
             | {"draft_sha256": to_base64(each.draft_sha256)}
             for each in self.groups
         ]
-        return dump_json({"what": "shuffledp groups", "version": 1, "groups": told})
+        return dump_json({"what": "shuffledp groups", "version": 1, "groups": entries})
 
     def path(self, group: Group, ending: str) -> Path:
         """Return the path of a group's file with a suffix such as ".task"."""
@@ -177,11 +177,11 @@ def groups_of_survey(fields: Fields, language: str) -> tuple[SurveyGroup, ...]:
     given = fields.take("groups")
     if not isinstance(given, dict) or not 2 <= len(given) <= MOST_GROUPS:
         fields.refuse("groups", given, f"2 to {MOST_GROUPS} groups with how many are invited, such as Kitchen = 40")
-    found = tuple(_stated(key, value, language) for key, value in given.items())
-    for name in found[0].name:
-        if len({visible(group.name.get(name, "")) for group in found}) < len(found):
+    groups = tuple(_stated(key, value, language) for key, value in given.items())
+    for name in groups[0].name:
+        if len({visible(group.name.get(name, "")) for group in groups}) < len(groups):
             raise InvalidInput(f"{fields.what}: two groups have the same name in language {shown(name)}; rename one")
-    return found
+    return groups
 
 
 def is_folder(path: Path | str | None) -> bool:

@@ -155,16 +155,16 @@ def more_of(draft: Draft, place: int, shares: Estimate, counts: Sequence[int]) -
     counts : sequence of int
         Number of people at each level whose reports were used.
     """
-    question, known = draft.questions[place], slopes_of(draft, place)
+    question, slopes = draft.questions[place], slopes_of(draft, place)
     if question.kind == "several" and isinstance(shares, JoinedEstimate):
-        return More(differences=_between(question, known, shares, counts))
+        return More(differences=_between(question, slopes, shares, counts))
     if isinstance(shares, WordsEstimate):
         least = seen_from(shares.columns[0].law, shares.words)
         cells = tuple(tuple(column.counts.tolist()) for column in shares.columns)
         return More(least=least, words=found_words(shares), cells=cells)
     if draft.version == 1 or not isinstance(shares, CountEstimate):
         return More()
-    task = Cells(question, known, tuple(counts), shares)
+    task = Cells(question, slopes, tuple(counts), shares)
     if question.kind == "list":
         return task.words()
     if question.kind == "table":
@@ -176,7 +176,7 @@ def more_of(draft: Draft, place: int, shares: Estimate, counts: Sequence[int]) -
 
 
 def _between(
-    question: Question, known: Slopes, shares: JoinedEstimate, counts: Sequence[int]
+    question: Question, slopes: Slopes, shares: JoinedEstimate, counts: Sequence[int]
 ) -> tuple[tuple[int, int, Estimate], ...]:
     """Return the differences of every two of a few options.
 
@@ -185,7 +185,7 @@ def _between(
     k = len(question.choices)
     if k > MOST_COMPARED:
         return ()
-    total = sum(count * slope for count, slope in zip(counts, known.slopes, strict=True))
+    total = sum(count * slope for count, slope in zip(counts, slopes.slopes, strict=True))
     added = Spread(dummies_between(question.dummies), 1.0 / total)
     each = Spread(dummies_along(question.family, question.dummies, (0, 1)), 1.0 / total).variance
     own = np.maximum(shares.standard_error**2 - each, 0.0)
@@ -215,7 +215,7 @@ class Cells:
     ----------
     question : Question
         The question.
-    known : Slopes
+    slopes : Slopes
         Slope p - q of each level.
     counts : tuple of int
         Number of people at each level whose reports were used.
@@ -224,14 +224,14 @@ class Cells:
     """
 
     question: Question
-    known: Slopes
+    slopes: Slopes
     counts: tuple[int, ...]
     shares: CountEstimate
 
     @property
     def people(self) -> list[tuple[int, float]]:
         """Number of people and slope of each level."""
-        return list(zip(self.counts, self.known.slopes, strict=True))
+        return list(zip(self.counts, self.slopes.slopes, strict=True))
 
     @property
     def total(self) -> float:
@@ -318,19 +318,19 @@ class Cells:
 
         ``seed`` determines the tables that the test simulates.
         """
-        asked, law = self.question, count_law(self.question, self.known, self.counts)
-        shape = (len(asked.rows), len(asked.columns))
+        question, law = self.question, count_law(self.question, self.slopes, self.counts)
+        shape = (len(question.rows), len(question.columns))
 
         def dummies(random: Randomness) -> NDArray[np.int64]:
-            return draw_column(asked.family, asked.dummies, below_of(random))
+            return draw_column(question.family, question.dummies, below_of(random))
 
-        reports = Responses(shape, tuple(self.people), self.shares.law, dummies, asked.optional)
+        reports = Responses(shape, tuple(self.people), self.shares.law, dummies, question.optional)
         counts = self.shares.counts.reshape(shape)
         rows, columns = (
-            reports.margin(counts.sum(axis=axis), size, Added(cell_law(asked.family, asked.dummies, size)))
+            reports.margin(counts.sum(axis=axis), size, Added(cell_law(question.family, question.dummies, size)))
             for axis, size in ((1, shape[1]), (0, shape[0]))
         )
-        variance = law.variance(1.0 / len(asked.choices)) / self.total**2
+        variance = law.variance(1.0 / len(question.choices)) / self.total**2
         independence = reports.independence(self.shares.value, variance, simulation_random(seed >> 1))
         return More(rows=rows, columns=columns, independence=independence, groups=self._groups(shape, rows))
 
@@ -338,9 +338,9 @@ class Cells:
         """Return the differences of every two of a few rows in each column, without rows that may be empty."""
         if shape[0] > MOST_COMPARED:
             return ()
-        found = self.shares.value.reshape(shape)
+        shares = self.shares.value.reshape(shape)
         there = np.flatnonzero(rows.confidence_interval(simultaneous=True)[0] > 0.0).tolist()
-        within = found / np.where(rows.value > 0.0, rows.value, 1.0)[:, None]
+        within = shares / np.where(rows.value > 0.0, rows.value, 1.0)[:, None]
 
         def slope(row: int, column: int) -> FloatArray:
             along = np.zeros(shape)
@@ -503,30 +503,30 @@ def records_of(question: dict[str, Any]) -> int:
     return len(question.get("choices") or question.get("words") or (0, 1))
 
 
-def in_languages(given: object, asked: dict[str, Any], what: str, key: str, said: str) -> dict[str, Any]:
+def in_languages(given: object, question: dict[str, Any], what: str, key: str, english: str) -> dict[str, Any]:
     """Return words in the languages of a question, refused if they lack one.
 
     Parameters
     ----------
     given : object
         The words by language.
-    asked : dict
+    question : dict
         The question, with its text.
     what : str
         The question, for messages.
-    key, said : str
+    key, english : str
         The key of the survey that would state the words, and the words in English.
     """
-    languages = asked["text"] if isinstance(asked["text"], dict) else {}
-    known = given if isinstance(given, dict) else {}
-    if lacking := [name for name in languages if name not in known]:
+    languages = question["text"] if isinstance(question["text"], dict) else {}
+    by_language = given if isinstance(given, dict) else {}
+    if lacking := [name for name in languages if name not in by_language]:
         example = ", ".join(f'{name} = "…"' for name in languages)
         why = "it has a dictionary" if key == "another_word" else "it is optional"
         where = "below its text" if key == "explanation" else "above the questions"
         raise InvalidInput(
-            f"{what}: {why}, and nothing says “{said}” in {', '.join(lacking)}; write {key} = {{{example}}} {where}"
+            f"{what}: {why}, and nothing says “{english}” in {', '.join(lacking)}; write {key} = {{{example}}} {where}"
         )
-    return {name: known[name] for name in languages}
+    return {name: by_language[name] for name in languages}
 
 
 NEAREST = {
@@ -539,29 +539,29 @@ MOST_AS_THEY_ARE = 11
 """Number of values up to which an optional number offers each of them, 0 to 10 for example."""
 
 
-def number_as_scale(asked: dict[str, Any], what: str) -> dict[str, Any]:
+def number_as_scale(question: dict[str, Any], what: str) -> dict[str, Any]:
     """Return the scale as which an optional number is asked: "no answer" needs a place of its own among the reports.
 
     Up to 11 values stay as they are. More become four to seven evenly spaced ones, of which people choose the nearest.
 
     Parameters
     ----------
-    asked : dict
+    question : dict
         The question, with its text, its low, high and step.
     what : str
         The question, for messages.
     """
-    low, high, step = (Fraction(repr(asked.pop(key))) for key in ("low", "high", "step"))
+    low, high, step = (Fraction(repr(question.pop(key))) for key in ("low", "high", "step"))
     if not (low < high and step > 0 and (high - low) % step == 0):
         got = ", ".join(f"{float(each):.15g}" for each in (low, high, step))
         raise InvalidInput(f"{what}: a number needs low < high, and a step that divides high - low; got {got}")
     steps = int((high - low) / step)
     parts = steps if steps < MOST_AS_THEY_ARE else next((each for each in (4, 5, 3, 6) if steps % each == 0), 4)
     values = [float(low + (high - low) * part / parts) for part in range(parts + 1)]
-    scale = asked | {"kind": "scale", "values": values}
-    scale["choices"] = [dict.fromkeys(asked["text"], f"{value:.15g}") for value in values]
-    if parts < steps and "explanation" not in asked:
-        scale["explanation"] = in_languages(NEAREST, asked, what, "explanation", NEAREST["en"])
+    scale = question | {"kind": "scale", "values": values}
+    scale["choices"] = [dict.fromkeys(question["text"], f"{value:.15g}") for value in values]
+    if parts < steps and "explanation" not in question:
+        scale["explanation"] = in_languages(NEAREST, question, what, "explanation", NEAREST["en"])
     return scale
 
 
@@ -748,11 +748,11 @@ def _people_for(draft: Draft, place: int, mix: Sequence[int], groups: int) -> in
 
     The normal law gives an approximate number; the exact laws are inverted around it.
     """
-    question, known = draft.questions[place], slopes_of(draft, place)
+    question, slopes = draft.questions[place], slopes_of(draft, place)
     z, wanted = -float(ndtri(miss_in(question, groups) / 2.0)), POINTS * width_of(question)
 
     def normal(people: int) -> bool:
-        return z * math.sqrt(predicted_variance(question, known, scaled_counts(mix, people))) <= POINTS
+        return z * math.sqrt(predicted_variance(question, slopes, scaled_counts(mix, people))) <= POINTS
 
     def printed(people: int) -> bool:
         return half_width(draft, place, scaled_counts(mix, people), groups) <= wanted

@@ -11,7 +11,7 @@ from shuffledp.collection.dictionary import FoundWords, words_to_json
 from shuffledp.collection.kinds import ERROR_RATE, More
 from shuffledp.collection.weights import WeightedTable
 from shuffledp.questions.estimate import Estimate
-from shuffledp.questions.question import CONFIDENCE, Entry
+from shuffledp.questions.question import CONFIDENCE, AnswerLine
 from shuffledp.report.answer import interval_words
 from shuffledp.report.wording import count, counted, numbers_with_error, points, share
 
@@ -33,17 +33,17 @@ def more_to_json(question: Question, more: More) -> dict[str, Any]:
     more : More
         Its estimates besides the shares.
     """
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if more.mean is not None:
-        found["mean"] = _number(more.mean)
+        fields["mean"] = _number(more.mean)
     if more.differences:
-        found["differences"] = [
+        fields["differences"] = [
             {"of": _first(question.choices[one]), "minus": _first(question.choices[two])}
             | _number(estimate, len(more.differences))
             for one, two, estimate in more.differences
         ]
     if more.groups:
-        found["group_differences"] = [
+        fields["group_differences"] = [
             {"answer": _first(question.columns[column])}
             | {"of": _first(question.rows[one]), "minus": _first(question.rows[two])}
             | _number(estimate, len(more.groups))
@@ -51,15 +51,15 @@ def more_to_json(question: Question, more: More) -> dict[str, Any]:
         ]
     if more.rows is not None and more.columns is not None and more.independence is not None:
         margins = (("rows", question.rows, more.rows), ("columns", question.columns, more.columns))
-        found["margins"] = {name: _shares(texts, estimate) for name, texts, estimate in margins}
-        found["independence"] = dict(vars(more.independence))
+        fields["margins"] = {name: _shares(texts, estimate) for name, texts, estimate in margins}
+        fields["independence"] = dict(vars(more.independence))
     if more.present is not None:
         words = [_first(word) for word, there in zip(question.choices, more.present, strict=True) if there]
-        found |= {"present": words, "present_from": more.least, "error_rate": ERROR_RATE}
+        fields |= {"present": words, "present_from": more.least, "error_rate": ERROR_RATE}
     if more.words is not None:
-        found |= words_to_json(question, more.words)
-        found |= {"present_from": more.least, "error_rate": ERROR_RATE, "cells": [list(each) for each in more.cells]}
-    return found
+        fields |= words_to_json(question, more.words)
+        fields |= {"present_from": more.least, "error_rate": ERROR_RATE, "cells": [list(each) for each in more.cells]}
+    return fields
 
 
 def more_lines(question: Question, more: More) -> list[str]:
@@ -89,8 +89,8 @@ def more_lines(question: Question, more: More) -> list[str]:
         if excludes_zero(estimate, len(more.differences))
     ]
     if more.differences:
-        told = ", ".join(apart) or "none"
-        lines.append(f"Shares that differ, all {len(more.differences)} pairs together at {CONFIDENCE:.0%}: {told}")
+        differing = ", ".join(apart) or "none"
+        lines.append(f"Shares that differ, all {len(more.differences)} pairs together at {CONFIDENCE:.0%}: {differing}")
     if more.rows is not None and more.columns is not None and more.independence is not None:
         for texts, estimate in ((question.rows, more.rows), (question.columns, more.columns)):
             lines.append("; ".join(_margin(texts, estimate)))
@@ -119,10 +119,10 @@ def _words_lines(question: Question, more: More, words: FoundWords) -> list[str]
         f"{', '.join(texts[word] for word in words.present) or 'none'}",
     ]
     if words.possible:
-        told = "; ".join(
+        ambiguous = "; ".join(
             f"{texts[word]} (or {', '.join(texts[other] for other in rivals)})" for word, rivals in words.possible
         )
-        lines.append(f"Cannot be told apart from other words that share their cells: {told}")
+        lines.append(f"Cannot be told apart from other words that share their cells: {ambiguous}")
     if words.further:
         lines.append(f"{counted(words.further, 'further word', 'further words')} of either kind are not listed")
     if more.least is None:
@@ -160,7 +160,7 @@ def weighted_to_json(question: Question, weighted: WeightedTable) -> dict[str, A
     texts = (question.rows, question.columns)
     names = ("rows", "columns")
     public = iter(weighted.known)
-    known = {
+    margins = {
         name: {
             "variable": variable,
             "shares": [{"category": _first(text), "share": each} for text, each in zip(own, next(public), strict=True)],
@@ -170,7 +170,7 @@ def weighted_to_json(question: Question, weighted: WeightedTable) -> dict[str, A
     }
     free = [(name, own) for name, own, v in zip(names, texts, weighted.variables, strict=True) if v is None]
     return {
-        "margins": known,
+        "margins": margins,
         "estimates": _shares(question.choices, weighted.cells),
         **{name: _shares(own, weighted.sums) for name, own in free if weighted.sums is not None},
         "covers": STAND,
@@ -193,22 +193,22 @@ def weighted_lines(question: Question, weighted: WeightedTable | None) -> list[s
     by = " and ".join(variable for variable in weighted.variables if variable is not None)
     texts = question.rows if weighted.variables[0] is None else question.columns
     listed = _margin(question.choices, weighted.cells) if weighted.sums is None else _margin(texts, weighted.sums)
-    said = f"Weighted to the public margins of {by}: {'; '.join(listed)}"
+    sentence = f"Weighted to the public margins of {by}: {'; '.join(listed)}"
     whom = f"These intervals cover {STAND}: noise and sampling are in them, and they hold together"
     if weighted.missing is not None and weighted.population is not None:
         whom += f". {count(weighted.missing)} of {count(weighted.population)} people did not answer"
-    return [said, f"{whom}. Those who did not answer are taken to be like the others of their group"]
+    return [sentence, f"{whom}. Those who did not answer are taken to be like the others of their group"]
 
 
 def _number(estimate: Estimate, many: int = 1) -> dict[str, Any]:
     """Return a value, its interval by itself and, if there are many, the one that holds together with the others'."""
     low, high = estimate.confidence_interval(CONFIDENCE)
-    found = {
+    fields = {
         "estimate": float(estimate.value),
         "standard_error": float(estimate.standard_error),
         "confidence_interval": [float(low), float(high)],
     }
-    return found if many == 1 else found | {"interval_together": [float(end) for end in together_of(estimate, many)]}
+    return fields if many == 1 else fields | {"interval_together": [float(end) for end in together_of(estimate, many)]}
 
 
 def together_of(estimate: Estimate, many: int) -> Any:
@@ -226,15 +226,17 @@ def together_of(estimate: Estimate, many: int) -> Any:
 
 def _groups(question: Question, more: More) -> str:
     """Return a sentence on which rows differ in the share of a column, and by how much."""
-    told: list[str] = []
+    differences: list[str] = []
     for one, two, column, estimate in more.groups:
         if excludes_zero(estimate, len(more.groups)):
             low, high = (points(float(end)) for end in together_of(estimate, len(more.groups)))
             names = (_first(question.columns[column]), _first(question.rows[one]), _first(question.rows[two]))
-            told.append(f"{names[0]}: {names[1]} less {names[2]} {points(float(estimate.value))} ({low} to {high})")
+            differences.append(
+                f"{names[0]}: {names[1]} less {names[2]} {points(float(estimate.value))} ({low} to {high})"
+            )
     return (
         f"Rows that differ in a column's share, all {len(more.groups)} comparisons together at {CONFIDENCE:.0%}: "
-        f"{'; '.join(told) or 'none'}"
+        f"{'; '.join(differences) or 'none'}"
     )
 
 
@@ -249,7 +251,7 @@ def _shares(texts: tuple[Text, ...], estimate: Estimate) -> list[dict[str, Any]]
 
 def _margin(texts: tuple[Text, ...], estimate: Estimate) -> list[str]:
     rows = [
-        Entry(each["category"], each["frequency"], each["standard_error"], *each["confidence_interval"])
+        AnswerLine(each["category"], each["frequency"], each["standard_error"], *each["confidence_interval"])
         for each in _shares(texts, estimate)
     ]
     return [f"{row.name} {share(row.value)} ({interval_words(row)})" for row in rows]

@@ -76,19 +76,19 @@ def stated_crowd(certified: float) -> float:
     return few_digits_up(certified * (1.0 + CROWD_SLACK), _CROWD_DIGITS)
 
 
-def covers(told: float, certified: float, slack: float = FLOOR_SLACK) -> bool:
+def covers(claimed: float, certified: float, slack: float = FLOOR_SLACK) -> bool:
     """Return whether a number stated by another machine holds, given the number certified here.
 
     Parameters
     ----------
-    told : float
+    claimed : float
         The number that was stated, or promised.
     certified : float
         The number certified here.
     slack : float
         `FLOOR_SLACK` or `CROWD_SLACK`.
     """
-    return certified <= told * (1.0 + slack)
+    return certified <= claimed * (1.0 + slack)
 
 
 NEAR = 1e-9
@@ -235,10 +235,10 @@ def needed_ball(
 def no_law(levels: Sequence[tuple[float, float]], families: Sequence[Family], delta: float) -> str:
     """Return words on promises that no law keeps, without a way out."""
     names = ", ".join(f"{times} of {name}" for name, times in Counter(family.name for family in families).items())
-    told = in_words_of_promises([promise for _, promise in levels])
+    promises = in_words_of_promises([promise for _, promise in levels])
     return (
-        f"no law with up to {MOST_ROWS:,} dummies a column, certified in time by a browser, keeps {told} for {names} "
-        f"at delta = {delta:g}"
+        f"no law with up to {MOST_ROWS:,} dummies a column, certified in time by a browser, keeps {promises} for "
+        f"{names} at delta = {delta:g}"
     )
 
 
@@ -250,8 +250,8 @@ def in_words_of_promises(promises: Sequence[float]) -> str:
     >>> in_words_of_promises([0.5, 0.5]), in_words_of_promises([0.5, 1.0])
     ('promise 0.5', 'promise 0.5, 1')
     """
-    told = ", ".join(f"{promise:g}" for promise in (promises if len(set(promises)) > 1 else promises[:1]))
-    return f"promise {told}" if told else ""
+    numbers = ", ".join(f"{promise:g}" for promise in (promises if len(set(promises)) > 1 else promises[:1]))
+    return f"promise {numbers}" if numbers else ""
 
 
 MOST_LAW_WORK = 1 << 22
@@ -330,7 +330,7 @@ def law_if_any(
         spent = _mean(ball.cell_variance(place) for place in range(len(families)))
     if spent > 0.0 and all(map(serves_normal, families)):
         search = NormalSearch(tuple(families), wanted, delta, reports)
-        law = search.found() if search.about < NEARLY * spent else None
+        law = search.smallest_law() if search.about < NEARLY * spent else None
         if law is not None and _mean(cells.cell_variance for cells in law) < spent and _in_time(law, families):
             return law
     return ball
@@ -367,9 +367,9 @@ def least_promises(
         return tuple(max(promise, float(few_digits_up(least, 2))) for _, promise in levels)
 
     def ball(least: float) -> BallDummies | None:
-        asked = [(epsilon0, promise) for (epsilon0, _), promise in zip(levels, promises(least), strict=True)]
-        found = attempt(lambda: needed_ball(asked, families, delta, reports), (InvalidInput,))
-        return None if isinstance(found, Refused) or not _in_time(found, families) else found
+        raised = [(epsilon0, promise) for (epsilon0, _), promise in zip(levels, promises(least), strict=True)]
+        law = attempt(lambda: needed_ball(raised, families, delta, reports), (InvalidInput,))
+        return None if isinstance(law, Refused) or not _in_time(law, families) else law
 
     low = min(promise for _, promise in levels)
     high = max(1.0, 4.0 * low)
@@ -383,10 +383,10 @@ def least_promises(
             break
         middle = 1.2 * high * used
         middle = middle if low < middle < high else math.sqrt(low * high)
-        if (found := ball(middle)) is None:
+        if (candidate := ball(middle)) is None:
             low = middle
         else:
-            high, served = middle, found
+            high, served = middle, candidate
     return promises(high)
 
 
@@ -460,7 +460,7 @@ class NormalSearch:
             NormalFloor(law, keep, self.reports, UNBOUNDED).keeps(promise, self.delta) for promise, keep in self.levels
         )
 
-    def found(self) -> tuple[StatedCells, ...] | None:
+    def smallest_law(self) -> tuple[StatedCells, ...] | None:
         """Return the law; None if cells would need more than 1,024 dummies in the mean."""
         start = max(math.ceil(math.log(self.spread / 0.25) / math.log(1.01)), 0)
         low, high, stride = -1, start, 1
@@ -597,13 +597,13 @@ def sum_of_cells(law: BallDummies, some: int) -> list[float]:
 
 def _ways(cells: int, size: int) -> NDArray[np.float64]:
     """Return how many vectors have positive cells that add up to p and negative ones to -n, p and n below ``size``."""
-    found = np.zeros((size, size))
-    found[0, 0] = 1.0
+    ways = np.zeros((size, size))
+    ways[0, 0] = 1.0
     for _ in range(cells):  # the next cell is positive, or is not
-        positive = np.cumsum(found[:-1], axis=0)
-        found = np.cumsum(found, axis=1)
-        found[1:] += positive
-    return found
+        positive = np.cumsum(ways[:-1], axis=0)
+        ways = np.cumsum(ways, axis=1)
+        ways[1:] += positive
+    return ways
 
 
 PIECE = 10_000

@@ -26,20 +26,21 @@ LONGEST_TEMPLATE = 1 << 20
 NAMES = ("title", "organizer", "contact", "closes", "privacy_notice", "questions", "page", "link", "code", "qr")
 """Names that a template may contain between two braces on each side."""
 _ASKED = {
-    "en": ("What is asked:", "one of", "any of", "from {low} to {high}", "and {count} more"),
-    "de": ("Gefragt wird:", "eines von", "beliebige von", "von {low} bis {high}", "und {count} weitere"),
-    "fr": ("Ce qui est demandé :", "l’une de", "n’importe lesquelles de", "de {low} à {high}", "et {count} autres"),
+    "en": ("What is asked:", "one of:", "any of:", "from {low} to {high}", "and {count} more"),
+    "de": ("Gefragt wird:", "eines von:", "beliebig viele von:", "von {low} bis {high}", "und {count} weitere"),
+    "fr": ("Ce qui est demandé :", "l’une de :", "n’importe lesquelles de :", "de {low} à {high}", "et {count} autres"),
 }
 _LISTED = 12
 """Largest number of answers to a question that a letter lists."""
 _PLACE = re.compile(r"\{\{\s*([\w-]*)\s*\}\}")
 _STYLE = """
-body{font:12pt/1.5 serif;margin:0}
+body{font:12pt/1.5 serif;margin:0;overflow-wrap:anywhere}
 section{page-break-after:always;padding:2cm;max-width:17cm}
 h1{font-size:18pt}
 ol{font-size:10pt;margin:0;padding-left:1.2em}
 svg{width:5cm;height:5cm;display:block;margin:.5cm 0}
-code{font-size:10pt;overflow-wrap:anywhere}
+code{font-size:10pt}
+@media screen and (max-width:600px){section{padding:1rem}}
 """
 
 Kind = Literal["invitation", "reminder"]
@@ -108,10 +109,12 @@ def letters_html(
         If there is no letter in the language, or the template is not allowed.
     """
     draft = task.draft
-    known = next((name for name in draft.languages if name in LANGUAGES), "en") if language is None else language
-    letter = template_of(kind, known) if template is None else template
+    letter_language = (
+        next((name for name in draft.languages if name in LANGUAGES), "en") if language is None else language
+    )
+    letter = template_of(kind, letter_language) if template is None else template
     check_template(letter)
-    title = in_language(draft.title, known)
+    title = in_language(draft.title, letter_language)
     same = {
         "title": title,
         "organizer": draft.organizer,
@@ -120,16 +123,16 @@ def letters_html(
         "privacy_notice": draft.privacy_notice,
     }
     plain = {name: html.escape(text) for name, text in same.items()}
-    questions = "".join(f"<li>{html.escape(_in_words(question, known))}</li>" for question in draft.questions)
-    plain["questions"] = f"<p>{html.escape(_ASKED[known][0])}</p><ol>{questions}</ol>"
+    questions = "".join(f"<li>{html.escape(_in_words(question, letter_language))}</li>" for question in draft.questions)
+    plain["questions"] = f"<p>{html.escape(_ASKED[letter_language][0])}</p><ol>{questions}</ol>"
     pages: list[str] = []
     for link, picture in zip(links, qr_svgs(links), strict=True):
         page, code = urldefrag(link)
         own = plain | {name: html.escape(text) for name, text in (("link", link), ("page", page), ("code", code))}
         own["qr"] = picture
-        pages.append(f"<section>{_PLACE.sub(lambda found, own=own: own[found[1]], letter)}</section>")
+        pages.append(f"<section>{_PLACE.sub(lambda match, own=own: own[match[1]], letter)}</section>")
     return (
-        f'<!doctype html><html lang="{known}"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f'<!doctype html><html lang="{letter_language}"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f"<style>{_STYLE}</style></head><body>{''.join(pages)}</body></html>\n"
     )
 
@@ -152,14 +155,14 @@ def links_of_csv(text: str, task: PostedTask) -> list[str]:
     names, rows = csv_table(text, "the links")
     if "link" not in names:
         raise InvalidInput("the file of links has no column named link; take the one that task codes --links wrote")
-    found = [row["link"] for row in rows]
-    for link in found:
+    links = [row["link"] for row in rows]
+    for link in links:
         page, code = urldefrag(link)
         if not code or ("/t/" in page and not page.endswith(f"/t/{task.id}")):
             raise InvalidInput(f"this link is none with a code of this task: {shown(page[:100])}")
-    if not found:
+    if not links:
         raise InvalidInput("the file of links holds none")
-    return found
+    return links
 
 
 def _in_words(question: Question, language: str) -> str:
@@ -170,10 +173,10 @@ def _in_words(question: Question, language: str) -> str:
         ends = (f"{end:g}".replace(".", "." if language == "en" else ",") for end in (question.low, question.high))
         return f"{text} ({between.format(**dict(zip(('low', 'high'), ends, strict=True)))})"
     lists = (question.rows, question.columns) if question.kind == "table" else (question.choices,)
-    said: list[str] = []
+    answers: list[str] = []
     for texts in lists:
         names = [in_language(each, language) for each in texts[:_LISTED]]
         if len(texts) > _LISTED:
             names.append(rest.format(count=len(texts) - _LISTED))
-        said.append(f"{some if question.kind == 'several' else one}: {', '.join(names)}")
-    return f"{text} ({'; '.join(said)})"
+        answers.append(f"{some if question.kind == 'several' else one} {', '.join(names)}")
+    return f"{text} ({'; '.join(answers)})"

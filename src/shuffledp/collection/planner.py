@@ -397,8 +397,8 @@ def plan_collection(request: Request) -> CollectionPlan:
 
     Examples
     --------
-    >>> asked = Request((Planned("lunch", Family("rr", 2)),), 500, 1.0, 1e-6)
-    >>> plan = plan_collection(asked)
+    >>> request = Request((Planned("lunch", Family("rr", 2)),), 500, 1.0, 1e-6)
+    >>> plan = plan_collection(request)
     >>> plan.chosen, float(plan.choices[0].rows[-1].true_share) > 0.98
     (4.0, True)
     """
@@ -416,15 +416,15 @@ def plan_collection(request: Request) -> CollectionPlan:
     others = [(n, offer_of(request.of(n))) for n in (sizes if len(sizes) <= _MOST_SIZES else (sizes[0], sizes[-1]))]
     missed = request.wanted is not None and not request.levels and offer.widest > request.wanted
     tried = _everybody(request) if missed else ()  # one more may have dummies with which a question is less wide
-    known: dict[Planned, Choice] = {}  # columns of one question have one answer
+    choices: dict[Planned, Choice] = {}  # columns of one question have one answer
     for place in _first_of_each(offer.questions):
         question, dummies, limit = offer.questions[place], offer.dummies[place], _limit(bare, place)
         rows = tuple(_row(offer if epsilon0 <= top else above, place, epsilon0) for epsilon0 in budgets)
         limit = min(limit, *(row.half_width for row in rows), *(other.width(place) for other in tried))
         cannot, widths = _cannot(offer, place, limit), (offer.width(place), offer.margins(place))
         groups = tuple((people, other.width(place)) for people, other in others)
-        known[question] = Choice(question, dummies, limit, rows, cannot, *widths, groups)
-    return CollectionPlan(offer, tuple(known[question] for question in offer.questions))
+        choices[question] = Choice(question, dummies, limit, rows, cannot, *widths, groups)
+    return CollectionPlan(offer, tuple(choices[question] for question in offer.questions))
 
 
 def offer_of(request: Request) -> Offer:
@@ -451,20 +451,20 @@ def offer_of(request: Request) -> Offer:
 
 def _no_dummies(request: Request, levels: Levels) -> str:
     """Return words on promises that no dummies keep, and on what would do, which was tried."""
-    asked = _asked(request, levels)
+    arguments = _law_arguments(request, levels)
     if _has_hadamard(request.questions):
         plain = tuple(replace(each, family=each.family.without_hadamard) for each in request.questions)
-        other, refused = replace(request, questions=plain), dummies_if_any(*asked)
+        other, refused = replace(request, questions=plain), dummies_if_any(*arguments)
         why = f"{refused.reason if isinstance(refused, Refused) else ''}".partition(";")[0]
         more = _beside(other) if _if_any(other, levels) else f": {_no_dummies(other, levels)}"
         return f"{why}; leave the family hadamard out{more}"
     if request.wanted is not None and (promise := _promise(request)):
-        return f"{no_law(*asked[:3])}; promise {promise:g} would do"
-    promises = least_promises(*asked)
+        return f"{no_law(*arguments[:3])}; promise {promise:g} would do"
+    promises = least_promises(*arguments)
     if not promises:
-        return f"{no_law(*asked[:3])}; ask fewer questions"
+        return f"{no_law(*arguments[:3])}; ask fewer questions"
     able = replace(request, promise=max(promises), promises=promises[: len(request.promises)])
-    return f"{no_law(*asked[:3])}; {in_words_of_promises(promises)}{_beside(able)} would do"
+    return f"{no_law(*arguments[:3])}; {in_words_of_promises(promises)}{_beside(able)} would do"
 
 
 def _beside(request: Request) -> str:
@@ -523,28 +523,30 @@ def _widest(more: Request, request: Request) -> float:
     return min((offer.widest for offer in offers if offer is not None), default=math.inf)
 
 
-def _asked(request: Request, levels: Levels) -> tuple[tuple[tuple[float, float], ...], tuple[Family, ...], float, int]:
+def _law_arguments(
+    request: Request, levels: Levels
+) -> tuple[tuple[tuple[float, float], ...], tuple[Family, ...], float, int]:
     """Return the arguments of `law_if_any`, with the families of a draft."""
     promises = request.promises or (request.promise,) * len(levels)
     families = [question.family for question in request.questions]
     if not _has_hadamard(request.questions):
         mix = tuple((epsilon0, people) for _, epsilon0, people in levels)
         families = [best_bits(family, mix) if family.kind == "one-bit" else family for family in families]
-    told = tuple((epsilon0, promise) for (_, epsilon0, _), promise in zip(levels, promises, strict=True))
-    return told, tuple(families), request.delta, request.reports
+    promised = tuple((epsilon0, promise) for (_, epsilon0, _), promise in zip(levels, promises, strict=True))
+    return promised, tuple(families), request.delta, request.reports
 
 
 def _if_any(request: Request, levels: Levels) -> Offer | None:
     """Return what is offered at some levels; None if no dummies keep the promises."""
-    asked, law = _asked(request, levels), None
+    arguments, law = _law_arguments(request, levels), None
     if _has_hadamard(request.questions):
-        dummies = dummies_if_any(*asked)
+        dummies = dummies_if_any(*arguments)
     else:
-        law = law_if_any(*asked)
+        law = law_if_any(*arguments)
         dummies = Refused("") if law is None else parts_of(law)
     if isinstance(dummies, Refused):
         return None
-    questions = (replace(each, family=family) for each, family in zip(request.questions, asked[1], strict=True))
+    questions = (replace(each, family=family) for each, family in zip(request.questions, arguments[1], strict=True))
     return Offer(request, levels, tuple(questions), dummies, law)
 
 
@@ -596,10 +598,10 @@ def _slope(family: Family, epsilon0: float) -> float:
 
 def _limit(bare: Offer, place: int) -> float:
     """Return the half-width of reports without local noise, given what is offered for them."""
-    question, asked = bare.questions[place], bare.request
+    question, request = bare.questions[place], bare.request
     slopes = (slope_of(question.family, WHOLE),)
     return predicted_half_width(
-        question.family, bare.dummies[place], slopes, (asked.people,), question.miss, asked.shufflers
+        question.family, bare.dummies[place], slopes, (request.people,), question.miss, request.shufflers
     )
 
 
@@ -661,11 +663,11 @@ def _ways(request: Request) -> str:
     one = replace(request, shufflers=1)
     if request.shufflers > 1 and _is_enough(one, _best(one)):
         ways.append("one shuffler")
-    said = f"It takes {' or '.join([', '.join(ways[:-1]), ways[-1]] if ways[1:] else ways)}." if ways else ""
+    sentence = f"It takes {' or '.join([', '.join(ways[:-1]), ways[-1]] if ways[1:] else ways)}." if ways else ""
     least, people = _least_wanted(request)
     if people == request.people:
-        return f"{said} wanted = {least:g} can be had.".lstrip()
-    return said or f"wanted = {least:g} can be had from {people:,} people."
+        return f"{sentence} wanted = {least:g} can be had.".lstrip()
+    return sentence or f"wanted = {least:g} can be had from {people:,} people."
 
 
 def _people(request: Request) -> int | None:
@@ -742,8 +744,8 @@ def sentences_of(plan: CollectionPlan, choice: Choice) -> Iterator[str]:
         yield f"With {elsewhere}: {in_words(choice.question, choice.mixed)}."
     if choice.groups:
         sizes = [(counted(n, "person", "people"), in_words(choice.question, width)) for n, width in choice.groups]
-        told = ", ".join(f"of {size}: {width}" for size, width in sizes)
-        yield f"The intervals of all {count(choice.question.groups)} groups hold together. In a group {told}."
+        widths = ", ".join(f"of {size}: {width}" for size, width in sizes)
+        yield f"The intervals of all {count(choice.question.groups)} groups hold together. In a group {widths}."
     if choice.margins:
         yield f"{margins_line(choice.margins)}."
     if choice.question.is_share:

@@ -88,9 +88,9 @@ def work_of(
         for draw in draws
         for family, law, keep in zip(questions, dummies, draw, strict=True)
     }
-    known = {(family.kind, family.records if family.kind == "krr" else 0): family for family in questions}
+    families = {(family.kind, family.records if family.kind == "krr" else 0): family for family in questions}
     alone = _ALONE if len(questions) == 1 else 1
-    return sum(_A_LAW + _atoms(known[kind, records], law, reports) // alone for kind, records, law, _ in laws)
+    return sum(_A_LAW + _atoms(families[kind, records], law, reports) // alone for kind, records, law, _ in laws)
 
 
 def check_work(
@@ -173,9 +173,9 @@ def floor(
 def floor_of(draft: Draft) -> tuple[float, ...]:
     """Certify the floor of each level of a draft, rounded outward as it is published; see `floor` and `balls`."""
     if draft.version > 1:
-        known = zip(_joint_floors(draft), draft.levels, strict=True)
+        floors = zip(_joint_floors(draft), draft.levels, strict=True)
         return tuple(
-            published(certified_epsilon(each, draft.delta, level.promise), level.promise) for each, level in known
+            published(certified_epsilon(each, draft.delta, level.promise), level.promise) for each, level in floors
         )
     questions = draft.questions
     certified = floor(
@@ -231,7 +231,7 @@ def dummies_for(
     InvalidInput
         If no number of dummies up to 100,000 a question keeps the promises.
     """
-    found = calibrate_dummies(
+    calibration = calibrate_dummies(
         [(epsilon0, _with_room(epsilon0, promise, len(families) * reports)) for epsilon0, promise in levels],
         [family.library() for family in families],
         delta,
@@ -242,7 +242,7 @@ def dummies_for(
         StatedDummies("laplace", each.count, each.thresholds)
         if isinstance(each, DiscreteLaplace)
         else StatedDummies("uniform", each.count)
-        for each in found.dummies
+        for each in calibration.dummies
     )
 
 
@@ -258,13 +258,13 @@ def dummies_if_any(
         As for `dummies_for`.
     """
 
-    def found() -> tuple[StatedDummies, ...]:
+    def certifiable() -> tuple[StatedDummies, ...]:
         dummies = dummies_for(levels, families, delta, reports)
         draws = [[family.threshold(epsilon0) for family in families] for epsilon0, _ in levels]
         check_work(draws, families, dummies, reports)
         return dummies
 
-    return attempt(found, (InvalidInput,))
+    return attempt(certifiable, (InvalidInput,))
 
 
 LARGEST_OFFERED = 8.0
@@ -447,12 +447,12 @@ def _joint_floors(draft: Draft, place: int | None = None) -> tuple[JointFloor, .
     if place is not None and not isinstance(law, BallDummies):
         law = tuple(cells for cells, column in zip(law, columns, strict=True) if column.question == place)
         columns = tuple(column for column in columns if column.question == place)
-    found: list[JointFloor] = []
+    floors: list[JointFloor] = []
     for level in draft.levels:
         keep = [level.draw[column.question] for column in columns]
         local = round_up((level.epsilon0 + float(SLACK)) * len(columns) * reports)
-        found.append(floor_of_columns(law, keep, reports, local))
-    return tuple(found)
+        floors.append(floor_of_columns(law, keep, reports, local))
+    return tuple(floors)
 
 
 @lru_cache(maxsize=512)
@@ -466,14 +466,14 @@ def _floor(
 def _floor_profile(
     draw: tuple[int, ...], families: tuple[Family, ...], dummies: tuple[StatedDummies, ...], reports: int
 ) -> PrivacyProfile:
-    asked = list(zip(families, dummies, draw, strict=True))
+    columns = list(zip(families, dummies, draw, strict=True))
 
     def composed() -> PrivacyProfile:
         each = {  # equal questions share one floor
             (family, law, keep): floor_profile(family.library(), None, law_of(law), draw=keep, reports=reports)
-            for family, law, keep in set(asked)
+            for family, law, keep in set(columns)
         }
-        return compose_floors([each[one] for one in asked])
+        return compose_floors([each[one] for one in columns])
 
     profile = attempt(composed, (OutOfRegime,))
     if isinstance(profile, Refused):
@@ -590,8 +590,8 @@ def what_is_promised(draft: Draft, level: int, language: str = "en", *, browser:
         If there is no such level or language.
     """
     if not 0 <= level < len(draft.levels) or language not in LANGUAGES:
-        known = ", ".join(LANGUAGES)
-        raise InvalidInput(f"there is no level {level}, or no language {entry_shown(language)} (known: {known})")
+        languages = ", ".join(LANGUAGES)
+        raise InvalidInput(f"there is no level {level}, or no language {entry_shown(language)} (known: {languages})")
     chosen = draft.levels[level]
     one_hand = draft.operated_by.one_hand
     local = chosen.epsilon0 * len(draft.columns) * (1 if draft.admission == "codes" else 2)
@@ -642,9 +642,9 @@ def what_is_read(draft: Draft, level: int) -> tuple[str, frozenset[Fraction]]:
         "answer" and, for each question whose report can be the true answer, the chance that it is; where there is no
         such question, "part" and for each question the chance that the report depends on the answer.
     """
-    asked = list(zip(draft.questions, draft.levels[level].draw, strict=True))
-    true = frozenset(question.true_share(keep) for question, keep in asked if question.family.is_answer)
-    return ("answer", true) if true else ("part", frozenset(question.true_share(keep) for question, keep in asked))
+    questions = list(zip(draft.questions, draft.levels[level].draw, strict=True))
+    true = frozenset(question.true_share(keep) for question, keep in questions if question.family.is_answer)
+    return ("answer", true) if true else ("part", frozenset(question.true_share(keep) for question, keep in questions))
 
 
 def in_100(share: Fraction, language: str = "en") -> str:
@@ -716,7 +716,7 @@ def quoted(text: str, language: str = "en") -> str:
     data = promises_data()
     (opening, closing), single = data["quotes"][language], set(data["apostrophes"])
     run = re.compile(f"[{re.escape(data['marks'] + data['apostrophes'])}]+")
-    return opening + run.sub(lambda found: found[0] if found[0] in single else "'", text) + closing
+    return opening + run.sub(lambda match: match[0] if match[0] in single else "'", text) + closing
 
 
 def shown(value: float, language: str = "en") -> str:

@@ -237,7 +237,7 @@ def _print(opened: Opened, truths: dict[int, list[float]]) -> None:
     from shuffledp.report.answer import interval_words, view_of
     from shuffledp.report.wording import counted, numbers_with_error, share
 
-    shown = console()
+    terminal = console()
     for place, (question, release) in enumerate(zip(opened.batch.task.draft.questions, opened.releases, strict=True)):
         table = Table(title=escape(next(iter(question.text.values()))), title_justify="left")
         for heading in ("answer", "made up", "found", f"{CONFIDENCE:.0%} interval"):
@@ -246,15 +246,15 @@ def _print(opened: Opened, truths: dict[int, list[float]]) -> None:
             error = float(release.standard_error)
             low, high = (float(end) for end in release.confidence_interval(CONFIDENCE))
             numbers = (truths[place][0], float(release.estimate), low, high)
-            true, found, *ends = numbers_with_error(numbers, low, high, error)
-            table.add_row("mean", true, found, f"{ends[0]} to {ends[1]}")
+            true, estimate, *ends = numbers_with_error(numbers, low, high, error)
+            table.add_row("mean", true, estimate, f"{ends[0]} to {ends[1]}")
         else:
             for row, true in zip(
                 view_of(release, simultaneous=question.together).entries(), truths[place], strict=True
             ):
                 table.add_row(escape(row.name), share(true), share(row.value), interval_words(row))
-        shown.print(table)
-    shown.print(
+        terminal.print(table)
+    terminal.print(
         f"A rehearsal: {counted(opened.batch.manifest.n, 'made-up person', 'made-up people')}, every answer as likely "
         "as every other. Nothing of it is kept, and nothing was posted.",
         highlight=False,
@@ -271,8 +271,8 @@ def _print_together(opened: Opened, groups: tuple[SurveyGroup, ...]) -> None:
     worth: list[str] = []
     for place, question in enumerate(draft.questions):
         width = half_width(draft, place, counts, len(groups))
-        said = plus_minus(width, width_of(question), shares=bool(question.choices))
-        worth.append(f"{next(iter(question.text.values()))} {said}")
+        interval = plus_minus(width, width_of(question), shares=bool(question.choices))
+        worth.append(f"{next(iter(question.text.values()))} {interval}")
     console().print(
         f"These are people of the group “{escape(groups[0].first)}” alone. Side by side with the other groups the "
         f"intervals of all {count(len(groups))} hold together, and are wider: {escape('; '.join(worth))}.",

@@ -41,7 +41,7 @@ from shuffledp.releases.release import Release
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer
 from shuffledp.report.checklist import OPEN, OTHERS, Point, points
-from shuffledp.report.page import estimate_parts, page_template
+from shuffledp.report.page import estimate_parts, once, page_template
 from shuffledp.report.to_json import dumps, release_to_json
 from shuffledp.report.wording import numbers_with_error
 
@@ -110,20 +110,34 @@ def results_in_words(opened: Opened) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        For each language its name, and title, sentences and questions with their lines; empty for a survey in English
-        alone, which the rest of the page serves.
+        For each language its name, and title, sentences, questions with their lines and what was certified; empty for a
+        survey in English alone, which the rest of the page serves.
     """
-    spoken = [name for name in LANGUAGES if name in opened.batch.task.draft.title]
-    return [] if spoken in ([], ["en"]) else [_in(opened, language) for language in spoken]
+    return [_in(opened, language) for language in spoken_in(opened.batch.task.draft)]
+
+
+def spoken_in(draft: Draft) -> list[str]:
+    """Return the languages in which a result is told, the organizer's first; none if it is told in English anyway.
+
+    Parameters
+    ----------
+    draft : Draft
+        The draft.
+    """
+    spoken = [name for name in draft.title if name in LANGUAGES]
+    return [] if spoken == ["en"] else spoken
 
 
 def _in(opened: Opened, language: str) -> dict[str, Any]:
-    draft, words = opened.batch.task.draft, _words(language)
+    draft, manifest, words = opened.batch.task.draft, opened.batch.manifest, words_of(language)
     return {
         "language": language,
         "name": words["name"],
         "title": in_language(draft.title, language),
-        "people": words["resultFrom"].format(count=_grouped(opened.batch.manifest.n, language)),
+        "result": words["resultTitle"],
+        "asks": words["asks"].format(organizer=quoted(draft.organizer, language)),
+        "people": people_in_words(manifest.n, manifest.codes, words, language),
+        "how": words["how"].format(count=count_in(sum(manifest.dummies), language)),
         "questions": [
             {
                 "text": in_language(question.text, language),
@@ -139,7 +153,57 @@ def _in(opened: Opened, language: str) -> dict[str, Any]:
         ],
         "sure": words["resultSure"].format(confidence=round(100 * CONFIDENCE)),
         "kept": words["resultKept" if opened.promise_kept else "resultNotKept"],
+        "certified": words["resultPromise"],
+        "headings": [words[key] for key in (_SAID[:2] + _SAID[-1:] if draft.operated_by.one_hand else _SAID)],
+        "levels": [
+            [row["name"], count_in(row["people"], language), *(number_in(each, language) for each in row["numbers"])]
+            for row in _levels(opened, language, promised=False)
+        ],
+        "who": who_in_words(draft, words, language),
+        "rest": words["rest"],
     }
+
+
+def who_in_words(draft: Draft, words: dict[str, str], language: str) -> str:
+    """Return who did what, and who answers questions.
+
+    Parameters
+    ----------
+    draft : Draft
+        The draft.
+    words : dict of str
+        The words of `words_of`.
+    language : {"en", "de", "fr"}
+        The language.
+    """
+    hands = draft.operated_by
+    names = {"analyzer": hands.analyzer, "shuffler": hands.shuffler, "page": hands.page}
+    who = words["who"].format(**{hand: quoted(name, language) for hand, name in names.items()})
+    return f"{who} {words['contact'].format(contact=quoted(draft.contact, language))}"
+
+
+_SAID = ("resultLevel", "resultPeople", "resultFloor", "resultCrowd", "resultLocal")
+"""Names of the words above the columns of what is certified for each level."""
+
+
+def people_in_words(people: int, invited: int | None, words: dict[str, str], language: str) -> str:
+    """Return words on how many answered, of those who were invited where the shuffler tells it.
+
+    Parameters
+    ----------
+    people : int
+        Number of people who answered.
+    invited : int or None
+        Number of codes that were made, if it is known.
+    words : dict of str
+        The words of `words_of`.
+    language : {"en", "de", "fr"}
+        The language.
+    """
+    count = count_in(people, language)
+    if invited is None:
+        return words["resultFrom"].format(count=count)
+    return words["resultOf"].format(count=count, invited=count_in(invited, language))
 
 
 def _lines(question: Question, release: Release, more: More, words: dict[str, str], language: str) -> list[str]:
@@ -149,19 +213,19 @@ def _lines(question: Question, release: Release, more: More, words: dict[str, st
     if question.kind == "number":
         numbers = np.clip([float(release.estimate), float(low), float(high)], question.low, question.high).tolist()
         shown = numbers_with_error(numbers, numbers[1], numbers[2], float(release.standard_error))
-        value, least, most = (_in_language(text, language) for text in shown)
+        value, least, most = (number_in(text, language) for text in shown)
         return [words["resultNumber"].format(value=value, low=least, high=most)]
     shares = np.clip(np.column_stack((release.estimate, low, high)), 0.0, 1.0)
     texts = [in_language(choice, language) for choice in question.choices]
     if more.words is not None:
         texts = [texts[word] for word in more.words.named]
         return [
-            *(f"{texts[j]}: {_share(words, shares[j].tolist())}" for j in range(len(more.words.present))),
+            *(_line(words, texts[j], shares[j].tolist()) for j in range(len(more.words.present))),
             *_possible(question, more.words, words, language),
         ]
     present = more.present
     listed = range(len(shares)) if present is None else [place for place, there in enumerate(present) if there]
-    return [f"{texts[place]}: {_share(words, shares[place].tolist())}" for place in listed]
+    return [_line(words, texts[place], shares[place].tolist()) for place in listed]
 
 
 def _possible(question: Question, found: FoundWords, words: dict[str, str], language: str) -> list[str]:
@@ -182,7 +246,7 @@ def _compared(question: Question, more: More, words: dict[str, str], language: s
     """Say which answers differ, and which rows of a table, all comparisons together, as the survey page does."""
 
     def points(value: float) -> str:
-        return _in_language(f"{100 * value:.1f}", language)
+        return number_in(f"{100 * value:.1f}", language)
 
     def told(key: str, count: int, pairs: list[str]) -> list[str]:
         return [words[key].format(count=count, pairs="; ".join(pairs) or words["resultNone"])] if count else []
@@ -215,37 +279,64 @@ def _weighted(question: Question, weighted: WeightedTable | None, words: dict[st
         texts, found = (question.rows if weighted.variables[0] is None else question.columns), weighted.sums
     low, high = found.confidence_interval(CONFIDENCE, simultaneous=True)
     shares = np.clip(np.column_stack((found.value, low, high)), 0.0, 1.0).tolist()
-    listed = [f"{in_language(text, language)}: {_share(words, each)}" for text, each in zip(texts, shares, strict=True)]
+    listed = [_line(words, in_language(text, language), each) for text, each in zip(texts, shares, strict=True)]
     variables = ", ".join(name for name in weighted.variables if name is not None)
     whom = words["resultWhom"]
     if weighted.missing is not None and weighted.population is not None:
         absent = {
-            "missing": _grouped(weighted.missing, language),
-            "population": _grouped(weighted.population, language),
+            "missing": count_in(weighted.missing, language),
+            "population": count_in(weighted.population, language),
         }
         whom = f"{words['resultMissing'].format(**absent)} {whom}"
     return [f"{words['resultWeighted'].format(variables=variables)} {'; '.join(listed)}. {whom}"]
 
 
-def _grouped(count: int, language: str) -> str:
-    return _in_language(f"{count:,}", language)
+def count_in(count: int, language: str) -> str:
+    """Return a count with its thousands apart, in the marks of a language.
+
+    Parameters
+    ----------
+    count : int
+        The count.
+    language : {"en", "de", "fr"}
+        The language.
+    """
+    return number_in(f"{count:,}", language)
 
 
-def _in_language(number: str, language: str) -> str:
-    """Return a number that is written as in English with the marks of another language."""
+def number_in(number: str, language: str) -> str:
+    """Return a number that is written as in English with the marks of another language.
+
+    Parameters
+    ----------
+    number : str
+        The number.
+    language : {"en", "de", "fr"}
+        The language.
+    """
     return number if language == "en" else number.translate({ord(","): "\N{NARROW NO-BREAK SPACE}", ord("."): ","})
 
 
-def _share(words: dict[str, str], numbers: list[float]) -> str:
-    """Return a share with its interval, in whole percent as on the survey page."""
+def _line(words: dict[str, str], text: str, numbers: list[float]) -> str:
+    """Return an answer with its share and interval, in whole percent as on the survey page."""
     share, low, high = (f"{100 * number:.0f}" for number in numbers)
-    return words["resultChoice"].format(share=share, low=low, high=high)
+    return words["line"].format(text=text, said=words["resultChoice"].format(share=share, low=low, high=high))
 
 
 @cache
-def _words(language: str) -> dict[str, str]:
-    """Return the words of the survey page in one language."""
-    return json.loads((files("shuffledp.collection") / "page" / f"{language}.json").read_text(encoding="utf-8"))
+def words_of(language: str) -> dict[str, str]:
+    """Return the words of the survey page and of the pages of releases in one language.
+
+    Parameters
+    ----------
+    language : {"en", "de", "fr"}
+        The language.
+    """
+    folder = files("shuffledp.collection") / "page"
+    asked, released = (
+        json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in (language, "release")
+    )
+    return asked | released[language]
 
 
 def in_each_group(names: Sequence[str], said: Sequence[list[str]]) -> list[str]:
@@ -401,17 +492,22 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
             zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
         )
     ]
+    printed = set[str]()
+    for answer in answers:  # how to read estimates stands with the first answer that it holds for
+        answer["estimate"]["read"] = once(answer["estimate"]["read"], printed)
+    in_words = results_in_words(opened)
     return page_template("collection.html").render(
         heading=next(iter(draft.title.values())),
+        language=in_words[0]["language"] if in_words else "en",
         organizer=draft.organizer,
         people=manifest.n,
         response="" if manifest.codes is None else response(manifest.n, manifest.codes),
         dummies=sum(manifest.dummies),
         answers=answers,
         common=[covers_line(manifest.n), *_common(answers)],
-        in_words=results_in_words(opened),
+        in_words=in_words,
         headings=_CENTRAL[-1:] if draft.operated_by.one_hand else _CENTRAL,
-        levels=_levels(opened),
+        levels=_levels(opened, next(iter(draft.title))),
         sentences=_sentences(opened),
         promise_kept=opened.promise_kept,
         operated_by=draft.operated_by,
@@ -446,17 +542,18 @@ def _answer(
     }
 
 
-def _levels(opened: Opened) -> list[dict[str, Any]]:
+def _levels(opened: Opened, language: str, *, promised: bool = True) -> list[dict[str, Any]]:
+    """Return name, people and numbers of each level, without the promised number where only certified ones stand."""
     draft, counts = opened.batch.task.draft, opened.batch.manifest.counts
     rows: list[dict[str, Any]] = []
     for place, level in enumerate(draft.levels):
         crowd = opened.crowd[place]
         numbers: list[str] = []
         if not draft.operated_by.one_hand:
-            numbers += [wording.up(level.promise), wording.up(opened.floor[place])]
+            numbers += [*([wording.up(level.promise)] if promised else []), wording.up(opened.floor[place])]
             numbers.append(wording.up(crowd) if crowd is not None and crowd_tells(crowd, level.promise) else "–")
         numbers.append(wording.up(what_is_promised(draft, place).local))
-        rows.append({"name": next(iter(level.name.values())), "people": counts[place], "numbers": numbers})
+        rows.append({"name": in_language(level.name, language), "people": counts[place], "numbers": numbers})
     return rows
 
 

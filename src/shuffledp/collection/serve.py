@@ -198,9 +198,9 @@ def _time(text: str, name: str) -> int:
     from datetime import datetime
 
     try:
-        found = datetime.fromisoformat(text)
-        if found.tzinfo is not None:
-            return int(found.timestamp())
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            return int(moment.timestamp())
     except (ValueError, OverflowError):
         pass
     raise InvalidInput(f"--{name} must be a time with a zone such as 2030-02-14T18:00:00Z; got {shown(text)}")
@@ -280,7 +280,7 @@ def _each_group(folder: Path, act: Callable[[str], None], done: str, *, ask: str
     from shuffledp.collection.groups import Groups
 
     groups = Groups.read(folder)
-    if ask and not _is_asked():
+    if ask and not _has_terminal():
         raise InvalidInput(f"the answers of {len(groups.groups)} groups {LOSS[ask]}; {_UNASKED.format(verb=ask)}")
     refused: list[str] = []
     for group in groups.groups:
@@ -340,7 +340,7 @@ def _title(posted: PostedTask) -> str:
     return quoted(posted.title)
 
 
-def _is_asked() -> bool:
+def _has_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
@@ -350,7 +350,7 @@ def _ask_title(store: Store, posted: PostedTask, verb: str) -> None:
 
     held = store.held(posted.digest)
     loss = f"{_title(posted)}: {counted(held, 'answer')} {LOSS[verb]}"
-    if not _is_asked():
+    if not _has_terminal():
         raise InvalidInput(f"{loss}; {_UNASKED.format(verb=verb)}")
     print(f"{loss}.", file=sys.stderr)
     print(f"Type the title to {verb} it: ", end="", file=sys.stderr, flush=True)
@@ -445,8 +445,8 @@ def chosen(store: Store, task: str | None, *states: str, more: Callable[[Store],
         if len(left) == 1:
             return left[0]
         names = ", ".join(PostedTask.parse(row.posted).called for row in left)
-        said = f"{': ' if names else ''}{names}" if left else more(store)
-        raise InvalidInput(f"name a task: {len(left)} are {' or '.join(map(state_words, states))}{said}")
+        hint = f"{': ' if names else ''}{names}" if left else more(store)
+        raise InvalidInput(f"name a task: {len(left)} are {' or '.join(map(state_words, states))}{hint}")
     is_file = len(task) < LONGEST_NAME and Path(task).is_file()  # of a longer one the system would complain, not we
     if is_file:
         digest = PostedTask.parse(read_bytes(Path(task), "the task", LONGEST_POSTED)).digest
@@ -533,11 +533,11 @@ def _tables(store: Store, rows: list[TaskRow], *, together: bool) -> Iterator[Ta
             yield f"{_response(facts)}."
         for question in facts["questions"] if facts["state"] in ("open", "closing") else ():
             if question["half_width"] is not None:
-                asked = quoted(question["text"])
+                text = quoted(question["text"])
                 worth = plus_minus(question["half_width"], question["range"], shares=question["kind"] != "number")
                 would = "the answer" if worth == SAYS_NOTHING else "the answer would be within"
                 margins = margins_line(tuple(question.get("margins", {}).values()))
-                yield f"{asked}: with these people {would} {worth}.{f' {margins}.' if margins else ''}"
+                yield f"{text}: with these people {would} {worth}.{f' {margins}.' if margins else ''}"
         if facts["state"] in ("open", "closing", "restored"):
             yield f"opens {facts['opens']}, closes {facts['closes']}, expires {facts['expires']}"
         if row.state == "restored":

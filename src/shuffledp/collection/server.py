@@ -156,10 +156,10 @@ class Service:
         method, parts = scope["method"], scope["path"].split("/")[1:]
         if len(parts) == 3 and parts[0] == "v1" and parts[2] == "reports":
             return await self._take(parts[1], scope, receive) if method == "POST" else _not_allowed(b"POST")
-        found = self._show(parts, scope["headers"])
-        if found and method != "GET":
+        handler = self._show(parts, scope["headers"])
+        if handler and method != "GET":
             return _not_allowed(b"GET")
-        reply = found() if found else NOT_FOUND
+        reply = handler() if handler else NOT_FOUND
         return self._unknown(scope["headers"]) if reply is NOT_FOUND and method == "GET" else reply
 
     def _show(self, parts: list[str], headers: Headers) -> Callable[[], Reply] | None:
@@ -253,14 +253,16 @@ class Service:
         """Answer GET /: the open tasks, as a page for a browser and as JSON for a program."""
         from shuffledp.collection.survey_page import front_page, language_of, wants_html
 
-        shown: list[dict[str, Any]] = []
+        open_tasks: list[dict[str, Any]] = []
         for row in self._store.tasks():
             post = self._post(to_base64(row.digest))
             if post is not None and self._state(post) == "open":
-                shown.append({"id": post.task.id, "title": dict(post.task.draft.title), "page": f"/t/{post.task.id}"})
+                open_tasks.append(
+                    {"id": post.task.id, "title": dict(post.task.draft.title), "page": f"/t/{post.task.id}"}
+                )
         if not wants_html(headers):
-            return _json({"tasks": shown})
-        page = front_page([(task["id"], task["title"]) for task in shown], language_of(headers))
+            return _json({"tasks": open_tasks})
+        page = front_page([(task["id"], task["title"]) for task in open_tasks], language_of(headers))
         return Reply(200, page, HTML, self._front)
 
     def _unknown(self, headers: Headers) -> Reply:

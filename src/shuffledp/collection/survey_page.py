@@ -109,11 +109,11 @@ def page_for(task: PostedTask, server: str) -> bytes:
 def modules() -> Mapping[str, str]:
     """Return every module of the page as JavaScript, by its name, including the module of the page's words."""
     folder = files("shuffledp.collection") / "page"
-    found = {name: (folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS if name != "words"}
+    sources = {name: (folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS if name != "words"}
     words = {language: json.loads((folder / f"{language}.json").read_text(encoding="utf-8")) for language in LANGUAGES}
     sentences = json.loads((files("shuffledp.collection") / "promises.json").read_text(encoding="utf-8"))
-    found["words"] = f"export const WORDS = {_literal(words)};\nexport const PROMISES = {_literal(sentences)};\n"
-    return found
+    sources["words"] = f"export const WORDS = {_literal(words)};\nexport const PROMISES = {_literal(sentences)};\n"
+    return sources
 
 
 def in_scope(name: str, source: str) -> str:
@@ -145,8 +145,8 @@ def _parts() -> tuple[str, str, str]:
 def _page(head: str) -> str:
     document, style, script = _parts()
     for mark, part in (("<!--head-->\n", head), ("/*style*/", style), ("/*script*/", script)):
-        before, found, after = document.partition(mark)
-        if not found:
+        before, separator, after = document.partition(mark)
+        if not separator:
             raise AssertionError(f"survey.html has no place for {mark}")
         document = before + part + after
     return document
@@ -196,8 +196,8 @@ def language_of(headers: Sequence[tuple[bytes, bytes]]) -> str:
     >>> language_of([(b"accept-language", b"es, fr-CH;q=0.9, en;q=0.8")]), language_of([])
     ('fr', 'en')
     """
-    asked = _header(headers, b"accept-language").decode("latin-1").lower().split(",")
-    wanted = [name.strip()[:2] for name in asked]
+    language_ranges = _header(headers, b"accept-language").decode("latin-1").lower().split(",")
+    wanted = [name.strip()[:2] for name in language_ranges]
     return next((name for name in wanted if name in LANGUAGES), LANGUAGES[0])
 
 
@@ -217,10 +217,10 @@ def front_page(tasks: Sequence[tuple[str, Mapping[str, str]]], language: str) ->
         An HTML document.
     """
     words = _words()[language]
-    found = [(name, *_title(titles, language)) for name, titles in tasks]
+    entries = [(name, *_title(titles, language)) for name, titles in tasks]
     items = "".join(
         f'<li><a href="t/{escape(name)}" lang="{escape(spoken)}">{escape(printable(title))}</a></li>\n'
-        for name, spoken, title in found
+        for name, spoken, title in entries
     )
     listed = f"<p>{words['open']}</p>\n<ul>\n{items}</ul>" if items else f"<p>{words['none']}</p>"
     return _front_page(language, words["title"], f"{listed}\n<p>{words['about']}</p>")

@@ -490,5 +490,5 @@ def draft_now(task: PostedTask, notice: bytes | None) -> Draft:
     """Return a task's draft with the ends of a notice, if there is one; only its times may be used."""
     if notice is None:
         return task.draft
-    found = Notice.parse(notice, task)
-    return replace(task.draft, closes=found.closes, expires=found.expires)
+    parsed = Notice.parse(notice, task)
+    return replace(task.draft, closes=parsed.closes, expires=parsed.expires)

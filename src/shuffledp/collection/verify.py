@@ -58,16 +58,16 @@ def check_kind(question: Question, answer: Answer, what: str) -> None:
             return
         names = [_first(text) for text in question.choices]
         shares = _listed(answer["estimates"], names, f"{what}, shares")
-        known = dict(zip(names, shares.tolist(), strict=True))
+        share_of = dict(zip(names, shares.tolist(), strict=True))
         for each in answer.get("differences", ()):
-            _near(f"{what}, difference", each["estimate"], known[each["of"]] - known[each["minus"]])
+            _near(f"{what}, difference", each["estimate"], share_of[each["of"]] - share_of[each["minus"]])
         if question.kind == "scale" and "mean" in answer:
             _near(f"{what}, mean", answer["mean"]["estimate"], _mean(question, shares))
         if question.kind == "table":
             _check_table(question, answer, shares, what)
         if "present" in answer:
-            there = [known[word] for word in answer["present"]]
-            absent = [share for word, share in known.items() if word not in set(answer["present"])]
+            there = [share_of[word] for word in answer["present"]]
+            absent = [share for word, share in share_of.items() if word not in set(answer["present"])]
             if there and absent and min(there) < max(absent):
                 raise InvalidInput(f"the release: {what} calls a word present that fewer sent than one that is not")
     except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -108,19 +108,19 @@ def check_words(draft: Draft, place: int, counts: Sequence[int], answer: Answer)
             for column, people in zip(cells, kept, strict=True)
         ]
         estimate = estimate_question(draft, place, columns)
-        found = more_of(draft, place, estimate, columns[0].counts).words
-        if found is None or not isinstance(estimate, WordsEstimate):
+        words = more_of(draft, place, estimate, columns[0].counts).words
+        if words is None or not isinstance(estimate, WordsEstimate):
             raise InvalidInput(
                 f"the release: {what} lists words, but the survey asks this question without a dictionary"
             )
-        for key, true in words_to_json(question, found).items():
+        for key, true in words_to_json(question, words).items():
             _same(f"{what}, {key}", answer[key], true)
-        named = estimate.some(found.named)
-        told = [[each["frequency"], *each["confidence_interval"]] for each in answer["estimates"]]
+        named = estimate.some(words.named)
+        published = [[each["frequency"], *each["confidence_interval"]] for each in answer["estimates"]]
         _same(f"{what}, words", [each["category"] for each in answer["estimates"]],
-              [_first(question.choices[word]) for word in found.named])  # fmt: skip
-        known = np.column_stack([named.value, *named.confidence_interval()])
-        for row, true in zip(told, known.tolist(), strict=True):
+              [_first(question.choices[word]) for word in words.named])  # fmt: skip
+        recomputed = np.column_stack([named.value, *named.confidence_interval()])
+        for row, true in zip(published, recomputed.tolist(), strict=True):
             for value, expected in zip(row, true, strict=True):
                 _near(f"{what}, words", value, expected)
     except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -148,8 +148,8 @@ def _check_table(question: Question, answer: Answer, shares: FloatArray, what: s
     named = {name: [_first(text) for text in texts] for name, texts in _axes(question)}
     sums = [np.bincount(place, weights=shares) for place in places]
     for (name, texts), expected in zip(named.items(), sums, strict=True):
-        found = _listed(answer["margins"][name], texts, f"{what}, {name}")
-        for value, true in zip(found.tolist(), expected.tolist(), strict=True):
+        published = _listed(answer["margins"][name], texts, f"{what}, {name}")
+        for value, true in zip(published.tolist(), expected.tolist(), strict=True):
             _near(f"{what}, {name}", value, true)
     grid = shares.reshape(len(question.rows), len(question.columns))
     for each in answer.get("group_differences", ()):
@@ -179,8 +179,8 @@ def _check_weighted(question: Question, weighted: Answer, n: int, shares: FloatA
     if weighted["population"] is not None and weighted["population"] - n != weighted["missing"]:
         raise InvalidInput(f"the release: {what}, weighted: {shown(weighted['missing'])} people are not those missing")
     expected = raked(shares, np.zeros((shares.size, shares.size)), which, targets, n).value
-    found = _listed(weighted["estimates"], [_first(text) for text in question.choices], f"{what}, weighted")
-    for value, true in zip(found.tolist(), expected.tolist(), strict=True):
+    published = _listed(weighted["estimates"], [_first(text) for text in question.choices], f"{what}, weighted")
+    for value, true in zip(published.tolist(), expected.tolist(), strict=True):
         _near(f"{what}, weighted", value, true)
     for name, texts, place in free:
         sums = _listed(weighted[name], [_first(text) for text in texts], f"{what}, weighted {name}")
@@ -199,9 +199,9 @@ def _listed(entries: Sequence[Answer], names: Sequence[str], what: str) -> Float
     return np.array([float(each["frequency"]) for each in entries])
 
 
-def _near(what: str, told: float, true: float) -> None:
-    if not abs(float(told) - true) <= NEAR * max(1.0, abs(true)):
-        raise InvalidInput(f"the release: {what} is told as {shown(told)}, but {true:.6g} follows from the shares")
+def _near(what: str, published: float, true: float) -> None:
+    if not abs(float(published) - true) <= NEAR * max(1.0, abs(true)):
+        raise InvalidInput(f"the release: {what} is told as {shown(published)}, but {true:.6g} follows from the shares")
 
 
 def _first(text: Text) -> str:
@@ -233,8 +233,8 @@ def cannot_be_checked(draft: Draft, counts: Sequence[int]) -> tuple[str, ...]:
     for place, question in enumerate(draft.questions):
         unit, scale = ("", 1.0) if question.kind == "number" else (" points", 100.0)
         shifts = [scale * shift_of_levels(draft, place, counts, share, told=True) for share in FALSE_LEVELS]
-        told = " / ".join(f"{few_digits_up(shift, 2):g}" for shift in shifts)
-        effects.append(f"question {place + 1} by up to {told}{unit}")
+        amounts = " / ".join(f"{few_digits_up(shift, 2):g}" for shift in shifts)
+        effects.append(f"question {place + 1} by up to {amounts}{unit}")
     shares = " / ".join(f"{100 * share:g}" for share in FALSE_LEVELS)
     falsely = f"false counts of {shares} % of the people shift {', '.join(effects)}"
     return (*_CANNOT, f"that every person is counted at the level that the person chose: {falsely}")
@@ -286,16 +286,16 @@ def verify(task: PostedTask, release: bytes, batch: Batch | bytes | None = None)
     """
     task.check_keys()
     signed = SignedRelease.parse(release, task)
-    draft, manifest, told = task.draft, signed.manifest, signed.collection
+    draft, manifest, collection = task.draft, signed.manifest, signed.collection
     names = [next(iter(level.name.values())) for level in draft.levels]
-    _same("id", told.take("id"), task.id)
-    _same("counts", told.take("counts"), dict(zip(names, manifest.counts, strict=True)))
-    _same("dummies", told.take("dummies"), [column.dummies.count for column in draft.columns])
+    _same("id", collection.take("id"), task.id)
+    _same("counts", collection.take("counts"), dict(zip(names, manifest.counts, strict=True)))
+    _same("dummies", collection.take("dummies"), [column.dummies.count for column in draft.columns])
     floors = floor_of(draft)
-    published = _at_least("floor", told.take("floor"), names, floors, FLOOR_SLACK)
-    _at_least("crowd", told.take("crowd"), names, crowd_of(draft, manifest.counts), CROWD_SLACK)
+    published = _at_least("floor", collection.take("floor"), names, floors, FLOOR_SLACK)
+    _at_least("crowd", collection.take("crowd"), names, crowd_of(draft, manifest.counts), CROWD_SLACK)
     kept = all(covers(level.promise, value) for value, level in zip(published, draft.levels, strict=True))
-    _same("promise_kept", told.take("promise_kept"), kept)
+    _same("promise_kept", collection.take("promise_kept"), kept)
     for place, answer in enumerate(signed.releases):
         _check_answer(signed, place, answer)
     checks = [
@@ -339,32 +339,40 @@ def _check_answer(signed: SignedRelease, place: int, answer: object) -> None:
         raise InvalidInput(f"the release: {what} must give a guarantee for each of {len(present)} levels with people")
     _same(f"{what}, delta", guarantee.get("delta") if isinstance(guarantee, dict) else None, draft.delta)
     costs = [cost for cost, count in zip(cost_of_answer(draft, place), counts, strict=True) if count]
-    for told, (epsilon0, count), certified in zip(levels, present, costs, strict=True):
-        known = told if isinstance(told, dict) else {}
-        _same(f"{what}, level", (known.get("epsilon0"), known.get("count")), (epsilon0, count))
-        epsilon = known.get("epsilon")
+    for published, (epsilon0, count), certified in zip(levels, present, costs, strict=True):
+        fields = published if isinstance(published, dict) else {}
+        _same(f"{what}, level", (fields.get("epsilon0"), fields.get("count")), (epsilon0, count))
+        epsilon = fields.get("epsilon")
         ends = epsilon if isinstance(epsilon, dict) else {}
         _number(f"{what}, guarantee", ends.get("upper"), certified, FLOOR_SLACK)
         _same(f"{what}, lower end of the guarantee", ends.get("lower"), 0.0)  # no attack is claimed for a floor
 
 
-def _same(what: str, told: object, true: object) -> None:
-    if told != true:
-        raise InvalidInput(f"the release: {what} is told as {str(told)[:80]}, but must be {str(true)[:80]}")
+def _same(what: str, published: object, true: object) -> None:
+    if published != true:
+        raise InvalidInput(f"the release: {what} is told as {str(published)[:80]}, but must be {str(true)[:80]}")
 
 
-def _at_least(what: str, told: object, names: Sequence[str], true: Sequence[float | None], slack: float) -> list[float]:
+def _at_least(
+    what: str, published: object, names: Sequence[str], true: Sequence[float | None], slack: float
+) -> list[float]:
     """Return the published numbers, if none is below the certified one by more than the tolerance between machines."""
-    if not isinstance(told, dict) or list(told) != list(names):
+    if not isinstance(published, dict) or list(published) != list(names):
         raise InvalidInput(f"the release: {what} must have one number a level: {', '.join(names)}")
     return [
-        _number(f"{what} of level {name!r}", told[name], value, slack) for name, value in zip(names, true, strict=True)
+        _number(f"{what} of level {name!r}", published[name], value, slack)
+        for name, value in zip(names, true, strict=True)
     ]
 
 
-def _number(what: str, told: object, true: float | None, slack: float) -> float:
-    if true is None and told is None:
+def _number(what: str, published: object, true: float | None, slack: float) -> float:
+    if true is None and published is None:
         return 0.0
-    if true is None or isinstance(told, bool) or not isinstance(told, int | float) or not covers(told, true, slack):
-        raise InvalidInput(f"the release: {what} is told as {str(told)[:40]}, but {true} is what can be certified")
-    return float(told)
+    if (
+        true is None
+        or isinstance(published, bool)
+        or not isinstance(published, int | float)
+        or not covers(published, true, slack)
+    ):
+        raise InvalidInput(f"the release: {what} is told as {str(published)[:40]}, but {true} is what can be certified")
+    return float(published)

@@ -78,17 +78,17 @@ def fit_margins(draft: Draft, margins: Margins) -> Fit:
     InvalidInput
         If a variable belongs to no table; the message says what to do.
     """
-    found: Fit = {}
+    fit: Fit = {}
     used: set[str] = set()
     for place, question in enumerate(draft.questions):
         axes = (_variable(margins, question.rows), _variable(margins, question.columns))
         if question.kind == "table" and axes != (None, None):
-            found[place] = axes
+            fit[place] = axes
             used |= {name for name in axes if name is not None}
-    for variable, known in margins.shares.items():
+    for variable, shares in margins.shares.items():
         if variable not in used:
-            _refuse(draft, margins, variable, set(known))
-    return found
+            _refuse(draft, margins, variable, set(shares))
+    return fit
 
 
 def places_of(question: Question) -> NDArray[np.int64]:
@@ -103,17 +103,17 @@ def _names(texts: Sequence[Text]) -> list[str]:
 def _variable(margins: Margins, texts: Sequence[Text]) -> str | None:
     """Return the variable with exactly these categories; None if there is none."""
     names = set(_names(texts))
-    return next((name for name, known in margins.shares.items() if names and set(known) == names), None)
+    return next((name for name, shares in margins.shares.items() if names and set(shares) == names), None)
 
 
-def _refuse(draft: Draft, margins: Margins, variable: str, known: set[str]) -> None:
+def _refuse(draft: Draft, margins: Margins, variable: str, categories: set[str]) -> None:
     """Refuse a variable that belongs to no table, with advice."""
     for question in draft.questions:
         for texts in (question.rows, question.columns):
-            if known & set(_names(texts)):
+            if categories & set(_names(texts)):
                 margins.of(variable, _names(texts))  # names the category that is missing or too many
     for place, question in enumerate(draft.questions, start=1):
-        if known <= set(_names(question.choices)):
+        if categories <= set(_names(question.choices)):
             raise InvalidInput(
                 f"the margins of {shown(variable)} are about question {place}, which was asked by itself, so no other "
                 f"answer can be weighted by it; {_AT_ONCE}"
@@ -149,32 +149,32 @@ def weigh(
     InvalidInput
         If more answered than there are people, or the estimated share of a category is not above 0.
     """
-    question, known = draft.questions[place], slopes_of(draft, place)
+    question, slopes = draft.questions[place], slopes_of(draft, place)
     if not isinstance(shares, CountEstimate):
         raise InvalidInput(f"question {place + 1} is no table of choices; leave --margins out")
-    cells = Cells(question, known, tuple(counts), shares)
+    cells = Cells(question, slopes, tuple(counts), shares)
     axes = fit_margins(draft, margins)[place]
     which, targets = _targets(question, shares.value, margins, axes)
     k = shares.value.size
-    own, other = ([lead + (1.0 - s) / k for s in known.slopes for lead in (part * s,)] for part in (1.0, 0.0))
+    own, other = ([lead + (1.0 - s) / k for s in slopes.slopes for lead in (part * s,)] for part in (1.0, 0.0))
     one = Spread(cells.one_cell, 1.0)
     unit = one.variance or 1.0  # without dummies their part is 0
     dummies = one.variance * k / (k - 1) * (np.eye(k) - np.full((k, k), 1.0 / k))
     both = covariance_of_shares(counts, own, other, project_to_simplex(shares.value), dummies)
     try:
-        found = raked(shares.value, both, which, targets, answered, margins.people)
+        weighted = raked(shares.value, both, which, targets, answered, margins.people)
     except InvalidInput as error:
         raise InvalidInput(
             f"question {place + 1}: {error}; or leave --margins out: the same batch can be opened again"
         ) from None
     part = raked(shares.value, dummies / cells.total**2, which, targets, answered, margins.people)
-    most = float((found.value / np.where(shares.value == 0.0, 1.0, shares.value)).max()) / cells.total
+    most = float((weighted.value / np.where(shares.value == 0.0, 1.0, shares.value)).max()) / cells.total
 
     def summed(indicators: FloatArray) -> Estimate:
         return joined([
             SpreadEstimate(
-                value=np.array([each @ found.value]),
-                standard_error=np.array([np.sqrt(max(each @ found.covariance @ each, 0.0))]),
+                value=np.array([each @ weighted.value]),
+                standard_error=np.array([np.sqrt(max(each @ weighted.covariance @ each, 0.0))]),
                 step=most,
                 support=(0.0, 1.0),
                 uninformative=0,

@@ -92,10 +92,10 @@ def bit_of(record: ArrayRecord) -> NDArray[np.int64]:
     """Return the seed and the bit that a record carries, shape (2,); raise ValueError if it has none."""
     if tuple(record.keys()) != (BIT_KEY,):
         raise ValueError("no bit")
-    found = record[BIT_KEY].numpy()
-    if found.dtype != np.int64 or found.shape != (2,) or found[1] not in (0, 1):
+    pair = record[BIT_KEY].numpy()
+    if pair.dtype != np.int64 or pair.shape != (2,) or pair[1] not in (0, 1):
         raise ValueError("no bit")
-    return found.astype(np.int64)
+    return pair.astype(np.int64)
 
 
 # What a Flower client keeps in its own state: how many messages it has sent, under which terms, and the last one.
@@ -440,5 +440,5 @@ class LocalRandomizer:
 
 def _round_of(message: Message) -> int:
     """Return the server's number of the round; -1 if it gives none: then every message is a new one, and counts."""
-    told = [c[ROUND_KEY] for c in message.content.config_records.values() if ROUND_KEY in c]
-    return told[0] if len(told) == 1 and isinstance(told[0], int) and told[0] >= 0 else -1
+    numbers = [c[ROUND_KEY] for c in message.content.config_records.values() if ROUND_KEY in c]
+    return numbers[0] if len(numbers) == 1 and isinstance(numbers[0], int) and numbers[0] >= 0 else -1

@@ -135,7 +135,7 @@ class ShuffledStrategy(Strategy):
     refused: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]], init=False)
     _training: _Training | None = field(default=None, init=False, repr=False)
     _last: list[int] | None = field(default=None, init=False, repr=False)
-    _asked: int = field(default=0, init=False, repr=False)
+    _requested_rounds: int = field(default=0, init=False, repr=False)
     _private: bool = field(default=True, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -180,16 +180,16 @@ class ShuffledStrategy(Strategy):
         if self.stopped or self._finished():
             return []
         config[TERMS_KEY] = self.terms.fingerprint
-        asked = list(self.strategy.configure_train(server_round, arrays, config, grid))
-        nodes = [message.metadata.dst_node_id for message in asked]
+        messages = list(self.strategy.configure_train(server_round, arrays, config, grid))
+        nodes = [message.metadata.dst_node_id for message in messages]
         if len(set(nodes)) < len(nodes):
             raise InvalidInput("the wrapped strategy asks a client twice in a round; only one message is accounted for")
-        for message in asked:
+        for message in messages:
             sent = list(message.content.array_records.values())
             if len(sent) != 1 or not (sent[0] is arrays or sent[0] == arrays):
                 raise InvalidInput("the wrapped strategy must send the same model to every client of a round")
-        self._asked += bool(asked)
-        return asked
+        self._requested_rounds += bool(messages)
+        return messages
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -252,7 +252,7 @@ class ShuffledStrategy(Strategy):
             for index in range(len(plan.tiers))
         )
         guarantee = accountant.guarantee(self.delta, notes=NOTES, private=self._private)
-        levels = level_reports(accountant, names, self.delta, asked=max(self._asked, 1))
+        levels = level_reports(accountant, names, self.delta, requested_rounds=max(self._requested_rounds, 1))
         return FederatedReport(guarantee, levels, tuple(self.refused), self.stopped)
 
     def _begin(self, arrays: ArrayRecord) -> None:
@@ -312,20 +312,20 @@ class ShuffledStrategy(Strategy):
 
     def _received(self, replies: Iterable[Message], training: _Training) -> _Received:
         """Take the messages that keep the terms, one of each client."""
-        found: dict[int, tuple[NDArray[np.int64], int]] = {}
+        by_client: dict[int, tuple[NDArray[np.int64], int]] = {}
         dropped = 0
         for reply in replies:
             taken = self._read(reply, training.layout)
-            if taken is None or reply.metadata.src_node_id in found:
+            if taken is None or reply.metadata.src_node_id in by_client:
                 dropped += 1
                 continue
             whole, level, private = taken
-            found[reply.metadata.src_node_id] = whole, level
+            by_client[reply.metadata.src_node_id] = whole, level
             self._private &= private
         if dropped:
             _log.warning("%d replies are dropped: not from LocalRandomizer with these terms", dropped)
-        levels = np.array([level for _, level in found.values()], dtype=np.int64)
-        return _Received([whole for whole, _ in found.values()], levels)
+        levels = np.array([level for _, level in by_client.values()], dtype=np.int64)
+        return _Received([whole for whole, _ in by_client.values()], levels)
 
     def _read(self, reply: Message, layout: Layout) -> tuple[NDArray[np.int64], int, bool] | None:
         """Return a message, its level's place, and whether its noise was secure; None if it does not keep the terms."""

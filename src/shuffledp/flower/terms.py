@@ -23,7 +23,7 @@ from shuffledp.learning.inputs import whole_number
 from shuffledp.learning.keeping import Priced, admit, spending_by_level
 from shuffledp.learning.messages import Clipping, Mechanism, mechanism_of, shrink
 from shuffledp.learning.rounds import SendPlan, plan_messages, plan_sketches, randomized_bits, signs
-from shuffledp.ledger import Draft, Spending
+from shuffledp.ledger import NewEntry, Spending
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.releases.run import Entering
@@ -283,7 +283,7 @@ class FederatedReport:
 
 
 def level_reports(
-    accountant: TrainingAccountant, names: tuple[tuple[str, ...], ...], delta: float, *, asked: int
+    accountant: TrainingAccountant, names: tuple[tuple[str, ...], ...], delta: float, *, requested_rounds: int
 ) -> tuple[LevelReport, ...]:
     """Return the privacy report of each tier (clients with the same budget and message law).
 
@@ -295,18 +295,18 @@ def level_reports(
         Names of the levels that form each tier.
     delta : float
         Central delta.
-    asked : int
+    requested_rounds : int
         Rounds in which clients were asked for messages, at least 1.
     """
-    found: list[LevelReport] = []
+    reports: list[LevelReport] = []
     for index, tier in enumerate(accountant.tiers):
         method, epsilon = "local", 0.0
         if any(messages[index] for messages in accountant.spent):
             method, epsilon, _ = accountant.tier_answer(index, delta)
         # one message a round, and nobody else's to hide among
-        alone = TrainingAccountant(accountant.unit, "levels", accountant.gaussian, (tier,), {(1,): asked})
-        found.append(LevelReport(names[index], tier.epsilon0, tier.delta0, epsilon, method, alone.epsilon(delta)))
-    return tuple(found)
+        alone = TrainingAccountant(accountant.unit, "levels", accountant.gaussian, (tier,), {(1,): requested_rounds})
+        reports.append(LevelReport(names[index], tier.epsilon0, tier.delta0, epsilon, method, alone.epsilon(delta)))
+    return tuple(reports)
 
 
 # A federated run in a ledger: all its rounds are entered before a client is asked for the first message.
@@ -331,12 +331,13 @@ def fewest_of(terms: Terms, least: Mapping[str, int] | None) -> tuple[int, ...]:
     InvalidInput
         If a level is unknown, or a number is not a whole number from 0 on.
     """
-    known = dict(least or {})
-    for name in known:
+    fewest_by_name = dict(least or {})
+    for name in fewest_by_name:
         if name not in terms.names:
             raise InvalidInput(f"`least` names the level {shown(name)}; the terms have {', '.join(terms.names)}")
     return tuple(
-        whole_number(known.get(name, 0), f"least of level {name!r} must be a whole number", 0) for name in terms.names
+        whole_number(fewest_by_name.get(name, 0), f"least of level {name!r} must be a whole number", 0)
+        for name in terms.names
     )
 
 
@@ -358,7 +359,7 @@ def spending_of_rounds(
     delta : float
         Central delta, in (0, 1).
     """
-    found: list[Priced] = []
+    priced: list[Priced] = []
     summed = accountant.seen == "sum" and not accountant.bits
     narrowest = min(accountant.tiers, key=lambda tier: tier.scale)
     for index, tier in enumerate(accountant.tiers):
@@ -367,8 +368,8 @@ def spending_of_rounds(
         others = max(min_messages - sum(counts), 0) if summed else 0
         spent = {(*counts, others): rounds}
         alone = replace(accountant, tiers=(*accountant.tiers, narrowest), spent=spent, _profiles={}, _answers={})
-        found.append(Priced(tier, alone.tier_answer(index, delta)[1], alone.tier_profile(index)))
-    return spending_by_level(found, delta, max(min_messages, sum(fewest), 1))
+        priced.append(Priced(tier, alone.tier_answer(index, delta)[1], alone.tier_profile(index)))
+    return spending_by_level(priced, delta, max(min_messages, sum(fewest), 1))
 
 
 def enter_federated(
@@ -409,9 +410,9 @@ def enter_federated(
         counts[tier] += count
     task = f"{terms.fingerprint}/{secrets.token_hex(8)}"
 
-    def draft(some: int) -> Draft:
+    def draft(some: int) -> NewEntry:
         words = f"unit client, {some} rounds, seen {terms.seen}, {terms.mechanism}, {min_messages} messages or more"
         cost = spending_of_rounds(accountant, counts, min_messages, some, delta)
-        return Draft(f"federated training, {some} rounds", task, words, cost)
+        return NewEntry(f"federated training, {some} rounds", task, words, cost)
 
     admit(entering, draft, rounds)

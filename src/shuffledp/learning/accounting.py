@@ -351,15 +351,15 @@ class TrainingAccountant:
             False if the noise came from a seeded generator.
         """
         target = check_delta(delta)
-        found = {index: self.tier_answer(index, target) for index in self._listed()}
-        if not found:
+        by_tier = {index: self.tier_answer(index, target) for index in self._listed()}
+        if not by_tier:
             return TrainingGuarantee(self.unit, self.seen, target, 0, (), 0, (), "local", notes, private)
-        worst = max(found, key=lambda index: (found[index][1], self.tiers[index].epsilon0))
+        worst = max(by_tier, key=lambda index: (by_tier[index][1], self.tiers[index].epsilon0))
         levels: dict[tuple[float, float], LevelGuarantee] = {}
-        for index in sorted(found, key=lambda i: (self.tiers[i].epsilon0, self.tiers[i].delta0)):
+        for index in sorted(by_tier, key=lambda i: (self.tiers[i].epsilon0, self.tiers[i].delta0)):
             tier, key = self.tiers[index], (self.tiers[index].epsilon0, self.tiers[index].delta0)
             before = levels.get(key, LevelGuarantee(*key, 0, Interval(0.0, 0.0)))
-            upper = max(before.epsilon.upper, found[index][1])
+            upper = max(before.epsilon.upper, by_tier[index][1])
             most = max(messages[index] for messages in self.spent)
             levels[key] = LevelGuarantee(tier.epsilon0, tier.delta0, before.count + most, Interval(0.0, upper))
         total = len({(tier.epsilon0, tier.delta0) for tier in self.tiers})
@@ -370,8 +370,8 @@ class TrainingAccountant:
             self.rounds,
             tuple(levels.values()),
             total,
-            found[worst][2],
-            found[worst][0],
+            by_tier[worst][2],
+            by_tier[worst][0],
             notes,
             private,
         )
@@ -402,21 +402,21 @@ class TrainingAccountant:
         evidence: list[Evidence] = []
         best, smallest = "local", math.inf
         for answer in weigh(chosen, lambda key: self._epsilon(chosen[key](index), delta)):
-            key, found = answer.bound, answer.value
-            evidence.append(Evidence(key, Kind.CERTIFIED_UPPER, REFERENCES[key], found, answer.refused))
-            if found is not None and found.upper < smallest:
-                best, smallest = key, found.upper
+            key, epsilon = answer.bound, answer.value
+            evidence.append(Evidence(key, Kind.CERTIFIED_UPPER, REFERENCES[key], epsilon, answer.refused))
+            if epsilon is not None and epsilon.upper < smallest:
+                best, smallest = key, epsilon.upper
             if smallest <= enough:
                 break
         return best, smallest, tuple(evidence)
 
     def _epsilon(self, profile: PrivacyProfile, delta: float) -> Interval:
         """Invert a profile once, also where it serves many tiers: that takes longest. Ends as published."""
-        found = self._answers.get((id(profile), delta))
-        if found is None or found[0] is not profile:
-            found = profile, profile.epsilon(delta).published()
-            self._answers[id(profile), delta] = found  # it keeps the profile, so that no other gets its id
-        return found[1]
+        entry = self._answers.get((id(profile), delta))
+        if entry is None or entry[0] is not profile:
+            entry = profile, profile.epsilon(delta).published()
+            self._answers[id(profile), delta] = entry  # it keeps the profile, so that no other gets its id
+        return entry[1]
 
     def tier_profile(self, index: int) -> PrivacyProfile:
         """Return the certified profile delta(epsilon) of one tier: the smallest of the bounds that apply.
@@ -504,10 +504,10 @@ class TrainingAccountant:
 
     def _anchor(self, epsilon0: float) -> float:
         """One of a few budgets that stand for all: the next above. A larger budget of the victim's only costs more."""
-        known = np.unique([tier.epsilon0 for tier in self.tiers])
-        if known.size > MOST_HIDDEN_TIERS:
-            known = known[np.unique(np.linspace(0, known.size - 1, MOST_HIDDEN_TIERS).astype(np.int64))]
-        return float(known[np.searchsorted(known, epsilon0)])
+        budgets = np.unique([tier.epsilon0 for tier in self.tiers])
+        if budgets.size > MOST_HIDDEN_TIERS:
+            budgets = budgets[np.unique(np.linspace(0, budgets.size - 1, MOST_HIDDEN_TIERS).astype(np.int64))]
+        return float(budgets[np.searchsorted(budgets, epsilon0)])
 
     def _approximate(self, index: int) -> PrivacyProfile:
         self._require_shuffled_clients("approximate")

@@ -98,9 +98,11 @@ def audit_example_swap(
     first, measured = message(features, labels), 0.0
     for place in places.tolist():
         for index in picked.tolist():
-            there, known = features.copy(), labels.copy()
-            there[place], known[place] = others[index], names[index]
-            measured = max(measured, float(np.linalg.norm(message(there, known) - first, ord=order)))
+            changed_features, changed_labels = features.copy(), labels.copy()
+            changed_features[place], changed_labels[place] = others[index], names[index]
+            measured = max(
+                measured, float(np.linalg.norm(message(changed_features, changed_labels) - first, ord=order))
+            )
     return SensitivityAudit(claimed, measured, int(picked.size * places.size))
 
 
@@ -181,18 +183,18 @@ def audit_budget_leak(messages: ArrayLike, senders: ArrayLike, scales: ArrayLike
     >>> audit_budget_leak([[9.0, -9.0], [1.0, 1.0]], [1, 0], [1.0, 10.0]).named
     1.0
     """
-    seen, true, known = (
+    seen, true, scale_of = (
         np.asarray(messages, dtype=np.float64),
         np.asarray(senders),
         np.asarray(scales, dtype=np.float64),
     )
-    if seen.ndim != 2 or true.shape != (seen.shape[0],) or known.ndim != 1 or not (known > 0.0).all():
+    if seen.ndim != 2 or true.shape != (seen.shape[0],) or scale_of.ndim != 1 or not (scale_of > 0.0).all():
         raise InvalidInput("the audit needs a table of messages, one sender each, and positive scales of all clients")
     # median of |N(0, 1)| is 0.6745: a robust scale, hardly moved by the few large numbers of a gradient
     spread = np.median(np.abs(seen), axis=1) / 0.6744897501960817
-    distance = np.abs(np.log(np.maximum(spread, TINY))[:, None] - np.log(known)[None, :])
+    distance = np.abs(np.log(np.maximum(spread, TINY))[:, None] - np.log(scale_of)[None, :])
     nearest = distance.min(axis=1)
     tied = distance <= nearest[:, None] + roundoff(8192)
     right = tied[np.arange(true.size), true] / tied.sum(axis=1)  # among equals the attacker guesses
-    off = np.abs(spread / known[true] - 1.0)
-    return LeakAudit(float(right.mean()), 1.0 / known.size, float(np.mean(off <= 0.02)))
+    off = np.abs(spread / scale_of[true] - 1.0)
+    return LeakAudit(float(right.mean()), 1.0 / scale_of.size, float(np.mean(off <= 0.02)))

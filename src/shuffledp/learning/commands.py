@@ -302,17 +302,17 @@ def train(
 
     shuffledp train mnist-sample --unit example --seen users --clients 20 --epsilon0 4 --delta 1e-5
     """
-    from shuffledp.learning.data import Asked
+    from shuffledp.learning.data import DataOptions
     from shuffledp.learning.train import Files, Way, run_train
     from shuffledp.shell.output import Entered
 
-    asked = Asked(source, label, features, classes, groups, clients, holdout, epsilon0, unit, missing_as, table)
+    options = DataOptions(source, label, features, classes, groups, clients, holdout, epsilon0, unit, missing_as, table)
     way = Way(
         unit, seen, delta, delta0, mechanism, clip, rounds, hidden, step, momentum, averaging, min_messages,
         max_epsilon, target_epsilon, find, patience,
     )  # fmt: skip
     entered = Entered(ledger, population, fixed_in_advance)
-    run_train(asked, way, Files(model_out, report, json, simulation_seed, checkpoint, resume, public), entered)
+    run_train(options, way, Files(model_out, report, json, simulation_seed, checkpoint, resume, public), entered)
 
 
 @reads_table

@@ -26,7 +26,7 @@ HOLDOUT = 0.2
 
 
 @dataclass(frozen=True)
-class Asked:
+class DataOptions:
     """Options of ``shuffledp train``, as typed, that name the data: source, columns, clients and budgets.
 
     Each field has the name of its option, and None means that the option was left out.
@@ -116,12 +116,12 @@ class Records:
         return self.labels.size if self.groups is None else int(np.unique(self.groups).size)
 
 
-def load(asked: Asked, random: Randomness) -> Records:
+def load(options: DataOptions, random: Randomness) -> Records:
     """Read the training and test rows from the table or the folder of pictures that the options name.
 
     Parameters
     ----------
-    asked : Asked
+    options : DataOptions
         Options that name the data.
     random : Randomness
         Chooses the test part, and spreads rows over clients where that is asked for.
@@ -131,42 +131,42 @@ def load(asked: Asked, random: Randomness) -> Records:
     InvalidInput
         If the data are bad, or an option is missing or does not belong to this kind of data.
     """
-    source = Path(asked.source)
-    pictures = not asked.is_table
+    source = Path(options.source)
+    pictures = not options.is_table
     if not pictures:
         next(
-            Table.of(source, asked.table).batches(rows=1)
+            Table.of(source, options.table).batches(rows=1)
         )  # a file that is missing or empty is told of before anything else
-    if asked.clients is not None and asked.clients < 1:
-        raise InvalidInput(f"--clients must be at least 1; got {asked.clients}")
-    if asked.groups is not None and asked.clients is not None:
+    if options.clients is not None and options.clients < 1:
+        raise InvalidInput(f"--clients must be at least 1; got {options.clients}")
+    if options.groups is not None and options.clients is not None:
         raise InvalidInput("--groups and --clients exclude each other: either clients are known, or rows are spread")
-    if asked.unit == "example" and asked.groups is None and asked.clients is None:
+    if options.unit == "example" and options.groups is None and options.clients is None:
         raise InvalidInput(
             "--unit example needs clients that hold several rows: name their column with --groups COL, or spread the "
             "rows over K clients at random with --clients K"
         )
     if pictures:
-        return _pictures(asked, source if source.is_dir() else sample_folder(), random)
-    return _table(asked, source, random)
+        return _pictures(options, source if source.is_dir() else sample_folder(), random)
+    return _table(options, source, random)
 
 
-def _pictures(asked: Asked, folder: Path, random: Randomness) -> Records:
-    tables_only = {"--label": asked.label, "--groups": asked.groups, "--classes": asked.classes}
-    tables_only |= {"--missing-as": asked.missing_as}
-    asked.table.refuse_for_text("pictures have no columns", ("decimal", "thousands", "missing_values"))
-    wrong = [name for name, value in (tables_only | {"--holdout": asked.holdout}).items() if value is not None]
+def _pictures(options: DataOptions, folder: Path, random: Randomness) -> Records:
+    tables_only = {"--label": options.label, "--groups": options.groups, "--classes": options.classes}
+    tables_only |= {"--missing-as": options.missing_as}
+    options.table.refuse_for_text("pictures have no columns", ("decimal", "thousands", "missing_values"))
+    wrong = [name for name, value in (tables_only | {"--holdout": options.holdout}).items() if value is not None]
     if wrong:
         raise InvalidInput(f"{wrong[0]} belongs to tables; a folder of idx files has its own labels and test part")
-    budget = asked.budget
+    budget = options.budget
     if not isinstance(budget, float):
         raise InvalidInput(
-            f"--epsilon0 must be a number for pictures, which have no columns; got {shown(asked.epsilon0)}"
+            f"--epsilon0 must be a number for pictures, which have no columns; got {shown(options.epsilon0)}"
         )
     train, test = (read_digits(folder, part) for part in ("train", "test"))
     if train.images.shape[1] != test.images.shape[1]:
         raise InvalidInput(f"{folder}: training and test pictures differ in size; check the files")
-    kind = asked.features or "edges"
+    kind = options.features or "edges"
     side = math.isqrt(train.images.shape[1])
     if choice(kind, "--features of pictures", PICTURES) != "pixels" and side * side != train.images.shape[1]:
         raise InvalidInput(f"--features {kind} needs square pictures; these have {train.images.shape[1]} points")
@@ -174,7 +174,7 @@ def _pictures(asked: Asked, folder: Path, random: Randomness) -> Records:
     return Records(
         train.images,
         train.labels.astype(np.int64),
-        _spread(asked.clients, train.labels.size, random),
+        _spread(options.clients, train.labels.size, random),
         budget,
         (test.images, test.labels.astype(np.int64)),
         f"the folder's own test part, {test.labels.size:,} pictures, which take no part in training",
@@ -185,37 +185,46 @@ def _pictures(asked: Asked, folder: Path, random: Randomness) -> Records:
     )
 
 
-def _table(asked: Asked, source: Path, random: Randomness) -> Records:
-    if asked.label is None:
+def _table(options: DataOptions, source: Path, random: Randomness) -> Records:
+    if options.label is None:
         raise InvalidInput("--label COL is needed: the column with the labels")
-    if asked.features is None:
+    if options.features is None:
         raise InvalidInput("--features COL,COL:LOW:HIGH,... is needed: the columns to learn from")
-    scaled = _columns(asked.features, asked.missing_as)
-    budget = asked.budget
+    scaled = _columns(options.features, options.missing_as)
+    budget = options.budget
     own = [budget] if isinstance(budget, str) else list[str]()
-    if own and asked.clients is not None:
+    if own and options.clients is not None:
         raise InvalidInput("--clients spreads rows over clients at random, so a client has no budget column; name one")
-    refuse_public({"epsilon0": own, "groups": [asked.groups] if asked.groups else []}, [asked.label, *scaled.names])
-    texts = [asked.label, *([] if asked.groups is None else [asked.groups])]
-    columns = read_columns(source, numbers=[*scaled.names, *own], texts=texts, gaps=scaled.names, options=asked.table)
+    refuse_public(
+        {"epsilon0": own, "groups": [options.groups] if options.groups else []},
+        [options.label, *scaled.names],
+    )
+    texts = [options.label, *([] if options.groups is None else [options.groups])]
+    columns = read_columns(source, numbers=[*scaled.names, *own], texts=texts, gaps=scaled.names, options=options.table)
     rows = scaled.rows(columns.numbers)
-    words: list[str] = canonical_texts(columns.texts[asked.label]).to_list()
-    classes, notes = _classes(asked.classes, words)
+    words: list[str] = canonical_texts(columns.texts[options.label]).to_list()
+    classes, notes = _classes(options.classes, words)
     place = {canonical(name): i for i, name in enumerate(classes)}
     unknown = next((row for row, word in enumerate(words) if word not in place), None)
     if unknown is not None:
         raise BadEntry(
-            f"{asked.label} in row {unknown + 1} is {VALUE}, not among --classes; name every class there",
+            f"{options.label} in row {unknown + 1} is {VALUE}, not among --classes; name every class there",
             words[unknown],
         )
     labels = np.array([place[word] for word in words], dtype=np.int64)
-    named = asked.groups
+    named = options.groups
     groups = None if named is None else np.array(person_words(columns.texts[named], named).to_list())
-    test = _held_out(HOLDOUT if asked.holdout is None else asked.holdout, labels.size, groups, asked.unit, random)
+    test = _held_out(
+        HOLDOUT if options.holdout is None else options.holdout,
+        labels.size,
+        groups,
+        options.unit,
+        random,
+    )
     kept = ~test
-    train_groups = _spread(asked.clients, int(kept.sum()), random) if groups is None else groups[kept]
+    train_groups = _spread(options.clients, int(kept.sum()), random) if groups is None else groups[kept]
     budgets = _per_client(columns.numbers[own[0]][kept], train_groups) if own else float(budget)
-    what = "clients" if groups is not None and asked.unit == "client" else "rows"
+    what = "clients" if groups is not None and options.unit == "client" else "rows"
     share = f"{int(test.sum()):,} rows ({what} drawn at random), which take no part in training"
     if test.any():
         notes.append("the guarantee does not cover the rows that were held out: their accuracy is shown as it is")
@@ -228,20 +237,20 @@ def _table(asked: Asked, source: Path, random: Randomness) -> Records:
         share if test.any() else "nothing: no row was held out",
         classes,
         scaled,
-        _told(scaled),
+        _features_description(scaled),
         tuple(notes),
         _unscaled(scaled),
     )
 
 
-def public_rows(asked: Asked, records: Records, source: str) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
+def public_rows(options: DataOptions, records: Records, source: str) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
     """Return public rows and their labels, read from another source in the form of the training rows.
 
     The rows are not protected.
 
     Parameters
     ----------
-    asked : Asked
+    options : DataOptions
         Options that name the training data.
     records : Records
         Training data, as `load` returned them.
@@ -257,13 +266,13 @@ def public_rows(asked: Asked, records: Records, source: str) -> tuple[NDArray[np
         folder = sample_folder() if source == SAMPLE and not Path(source).exists() else Path(source)
         digits = read_digits(folder, "train")
         if digits.images.shape[1] != records.rows.shape[1]:
-            raise InvalidInput(f"--public {shown(source)}: its pictures differ in size from those of {asked.source}")
+            raise InvalidInput(f"--public {shown(source)}: its pictures differ in size from those of {options.source}")
         if int(digits.labels.max()) >= len(records.classes):
-            raise InvalidInput(f"--public {shown(source)}: it has labels that {asked.source} has not")
+            raise InvalidInput(f"--public {shown(source)}: it has labels that {options.source} has not")
         return digits.images, digits.labels.astype(np.int64)
-    label = str(asked.label)
+    label = str(options.label)
     names = records.features.names
-    columns = read_columns(Path(source), numbers=names, texts=[label], gaps=names, options=asked.table)
+    columns = read_columns(Path(source), numbers=names, texts=[label], gaps=names, options=options.table)
     words: list[str] = canonical_texts(columns.texts[label]).to_list()
     place = {canonical(name): i for i, name in enumerate(records.classes)}
     unknown = next((word for word in words if word not in place), None)
@@ -299,10 +308,15 @@ def _columns(text: str, missing_as: float | None) -> Scaled:
     return Scaled(tuple(names), low, high, missing_as)
 
 
-def _told(scaled: Scaled) -> dict[str, Any]:
-    """Say for the model file what the features are, see `shuffledp.learning.features.features_of`."""
-    told = {"kind": "columns", "columns": list(scaled.names), "low": scaled.low.tolist(), "high": scaled.high.tolist()}
-    return told if scaled.missing_as is None else told | {"missing_as": scaled.missing_as}
+def _features_description(scaled: Scaled) -> dict[str, Any]:
+    """Describe the features for the model file, see `shuffledp.learning.features.features_of`."""
+    description = {
+        "kind": "columns",
+        "columns": list(scaled.names),
+        "low": scaled.low.tolist(),
+        "high": scaled.high.tolist(),
+    }
+    return description if scaled.missing_as is None else description | {"missing_as": scaled.missing_as}
 
 
 def _unscaled(scaled: Scaled) -> tuple[str, ...]:
@@ -358,12 +372,12 @@ def _per_client(budgets: FloatArray, groups: NDArray[np.generic] | None) -> Floa
     if groups is None:
         return budgets
     names, first, owner = np.unique(groups, return_index=True, return_inverse=True)
-    found = budgets[first]
-    wrong = np.flatnonzero(budgets != found[owner])
+    client_budgets = budgets[first]
+    wrong = np.flatnonzero(budgets != client_budgets[owner])
     if wrong.size:
         who = names[owner[wrong[0]]]
         raise InvalidInput(
-            f"client {who} has two budgets, {found[owner[wrong[0]]]:g} and {budgets[wrong[0]]:g}; a client sends "
-            "messages with one budget: give all its rows the same"
+            f"client {who} has two budgets, {client_budgets[owner[wrong[0]]]:g} and {budgets[wrong[0]]:g}; a client "
+            "sends messages with one budget: give all its rows the same"
         )
-    return found
+    return client_budgets

@@ -122,12 +122,12 @@ class OrientedGradients:
         share = place - low
         first = low.astype(np.int64) % self.directions
         cells = self.side // self.cell
-        found = np.empty((pictures.shape[0], cells, cells, self.directions))
+        histograms = np.empty((pictures.shape[0], cells, cells, self.directions))
         for bin_ in range(self.directions):
             before = (bin_ - 1) % self.directions
             part = size * np.where(first == bin_, 1.0 - share, np.where(first == before, share, 0.0))
-            found[..., bin_] = part.reshape(-1, cells, self.cell, cells, self.cell).sum(axis=(2, 4))
-        flat = np.sqrt(found.reshape(pictures.shape[0], -1))
+            histograms[..., bin_] = part.reshape(-1, cells, self.cell, cells, self.cell).sum(axis=(2, 4))
+        flat = np.sqrt(histograms.reshape(pictures.shape[0], -1))
         norms = np.sqrt(np.einsum("ij,ij->i", flat, flat))[:, None]
         return flat * np.where(norms > 0.0, self.length / np.maximum(norms, 1e-150), 0.0)
 
@@ -339,14 +339,14 @@ class Scattering:
         second = np.abs(np.asarray(fft.ifft2(again * coarse))).reshape(len(pictures), -1, self.side, self.side)
         cells = self.side // self.cell
         whole = np.concatenate((pictures[:, None], first, second), axis=1)
-        found = whole.reshape(*whole.shape[:2], cells, self.cell, cells, self.cell).mean(axis=(3, 5))
-        return self._normalised(found.reshape(len(pictures), self.channels, -1))
+        means = whole.reshape(*whole.shape[:2], cells, self.cell, cells, self.cell).mean(axis=(3, 5))
+        return self._normalised(means.reshape(len(pictures), self.channels, -1))
 
-    def _normalised(self, found: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _normalised(self, channels: NDArray[np.float32]) -> NDArray[np.float32]:
         """Each channel to mean 0 and length 1, then each picture to the asked length; what is zero stays zero."""
-        found = found - found.mean(axis=2, keepdims=True)
-        norms = np.linalg.norm(found, axis=2, keepdims=True)
-        flat = (found / np.where(norms > 0.0, norms, 1.0)).reshape(len(found), -1)
+        channels = channels - channels.mean(axis=2, keepdims=True)
+        norms = np.linalg.norm(channels, axis=2, keepdims=True)
+        flat = (channels / np.where(norms > 0.0, norms, 1.0)).reshape(len(channels), -1)
         whole = np.linalg.norm(flat, axis=1, keepdims=True)
         return (flat * (self.length / np.where(whole > 0.0, whole, 1.0))).astype(np.float32)
 
@@ -447,18 +447,18 @@ class StrokeScattering:
         InvalidInput
             If the rows have another number of points.
         """
-        found = _projection(self)(self.scattering(rows))
-        norms = np.linalg.norm(found, axis=1, keepdims=True)
-        return (found / np.where(norms > 0.0, norms, 1.0)).astype(np.float32)
+        components = _projection(self)(self.scattering(rows))
+        norms = np.linalg.norm(components, axis=1, keepdims=True)
+        return (components / np.where(norms > 0.0, norms, 1.0)).astype(np.float32)
 
 
 @lru_cache(maxsize=4)
 def _projection(features: StrokeScattering) -> Projection:
     drawn = features.scattering(random_strokes(features.side, PICTURES))
-    found = public_projection(drawn, features.components, public=True)
-    spread = found(drawn).std(axis=0)
+    projection = public_projection(drawn, features.components, public=True)
+    spread = projection(drawn).std(axis=0)
     widths = np.maximum(spread, 1e-9 * spread.max()) ** features.whitening
-    return Projection(found.matrix / widths, found.mean, features.origin)
+    return Projection(projection.matrix / widths, projection.mean, features.origin)
 
 
 def random_strokes(side: int, count: int) -> NDArray[np.uint8]:
@@ -477,13 +477,13 @@ def random_strokes(side: int, count: int) -> NDArray[np.uint8]:
         Grey values of each picture, row by row.
     """
     stream = np.random.Generator(np.random.Philox(key=_KEY))
-    corners, shown = stream.random((count, _MOST_STROKES, 4, 2)), stream.random((count, _MOST_STROKES))
+    corners, uniform = stream.random((count, _MOST_STROKES, 4, 2)), stream.random((count, _MOST_STROKES))
     thick = side / 28.0 * (1.1 + 0.8 * stream.random(count))
     # Bezier curves of degree 3, each stroke after the first with its chance
     t = np.linspace(0.0, 1.0, _POINTS)[:, None]
     weights = np.hstack(((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3))
     at = (weights @ corners).reshape(count, -1, 2)
-    drawn = np.repeat(shown < np.array([1.0, 0.6, 0.3]), _POINTS, axis=1)[:, :, None]
+    drawn = np.repeat(uniform < np.array([1.0, 0.6, 0.3]), _POINTS, axis=1)[:, :, None]
     low, high = (end(np.where(drawn, at, other), axis=1, keepdims=True) for end, other in ((np.min, 2), (np.max, -1)))
     at = (at - low) * (side * 18.0 / 28.0 / (high - low).max(axis=2, keepdims=True))
     at += (side - 1) / 2.0 - (at * drawn).sum(axis=1, keepdims=True) / drawn.sum(axis=1, keepdims=True)
@@ -567,8 +567,8 @@ class Scaled:
 
     def __call__(self, rows: NDArray[np.generic]) -> FloatArray:
         """Scale rows, shape (n, columns)."""
-        known = np.isfinite(self.low)
-        low, width = np.where(known, self.low, 0.0), np.where(known, self.high - self.low, 1.0)
+        has_range = np.isfinite(self.low)
+        low, width = np.where(has_range, self.low, 0.0), np.where(has_range, self.high - self.low, 1.0)
         return (np.clip(rows.astype(np.float64), self.low, self.high) - low) / width
 
 

@@ -266,11 +266,11 @@ def read_idx(path: str | Path) -> NDArray[np.uint8]:
     if dimensions == 0 or len(content) < start:
         raise InvalidInput(f"{where} is cut short: its header states {dimensions} dimensions; download it again")
     shape = tuple(int.from_bytes(content[at : at + 4], "big") for at in range(4, start, 4))
-    wanted, found = math.prod(shape), len(content) - start
-    if found < wanted:
-        raise InvalidInput(f"{where} is cut short: {wanted} values stated, {found} there; download it again")
-    if found > wanted:
-        raise InvalidInput(f"{where} has {found - wanted} bytes too many: {wanted} values stated; check the file")
+    wanted, size = math.prod(shape), len(content) - start
+    if size < wanted:
+        raise InvalidInput(f"{where} is cut short: {wanted} values stated, {size} there; download it again")
+    if size > wanted:
+        raise InvalidInput(f"{where} has {size - wanted} bytes too many: {wanted} values stated; check the file")
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 

@@ -30,7 +30,7 @@ from shuffledp.errors import InvalidInput, OutOfRegime, Refused, attempt, path_s
 from shuffledp.learning.accounting import Tier, TrainingAccountant
 from shuffledp.learning.rounds import Clientele, Server
 from shuffledp.learning.settings import Settings
-from shuffledp.ledger import MOST_LEVELS, Draft, Ledger, LevelSpending, Spending, Turn
+from shuffledp.ledger import MOST_LEVELS, Ledger, LevelSpending, NewEntry, Spending, Turn
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.releases.run import Entering
 from shuffledp.whole_files import can_lock, hold, sync_folder
@@ -43,7 +43,7 @@ Rounds = dict[tuple[int, ...], int]
 
 
 @dataclass(frozen=True)
-class Plan:
+class RemainingRounds:
     """Remaining rounds of a training run, fixed before the first of them.
 
     Parameters
@@ -88,15 +88,15 @@ def spending_of(accountant: TrainingAccountant, delta: float) -> Spending:
     """
     guarantee = accountant.guarantee(delta)
     people = max(sum(messages) for messages in accountant.spent)
-    told = (guarantee.epsilon.upper, delta, people, guarantee.levels_total)
+    totals = (guarantee.epsilon.upper, delta, people, guarantee.levels_total)
     there = [i for i in range(len(accountant.tiers)) if any(messages[i] for messages in accountant.spent)]
     if len(there) > MOST_TIERS:
         stated = StoredProfile.stated(guarantee.epsilon.upper, delta)
         local = attempt(accountant.widest_local, (OutOfRegime,))
-        known = (stated,) if isinstance(local, Refused) else (stated, local)
-        return Spending(*told, StoredProfile.of(SmallestProfile(known)))
-    found = [Priced(accountant.tiers[i], told[0], accountant.tier_profile(i)) for i in there]
-    return replace(spending_by_level(found, delta, people), levels_total=guarantee.levels_total)
+        profiles = (stated,) if isinstance(local, Refused) else (stated, local)
+        return Spending(*totals, StoredProfile.of(SmallestProfile(profiles)))
+    priced = [Priced(accountant.tiers[i], totals[0], accountant.tier_profile(i)) for i in there]
+    return replace(spending_by_level(priced, delta, people), levels_total=guarantee.levels_total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ def spending_by_level(tiers: Sequence[Priced], delta: float, people: int) -> Spe
     for each in tiers:
         budget = each.tier.epsilon0, each.tier.delta0
         levels.setdefault(budget, []).append(StoredProfile.of(each.profile))
-    kept = [LevelSpending(*level, StoredProfile.largest(found)) for level, found in sorted(levels.items())]
+    kept = [LevelSpending(*level, StoredProfile.largest(profiles)) for level, profiles in sorted(levels.items())]
     worst = StoredProfile.largest([level.profile for level in kept])
     apart = len(kept) <= MOST_LEVELS and len({level.epsilon0 for level in kept}) == len(kept)
     epsilon = max(each.epsilon for each in tiers)
@@ -145,7 +145,7 @@ def enter_run(
     entering: Entering,
     model: Mapping[str, Any],
     delta: float,
-    plan: Plan,
+    plan: RemainingRounds,
     turn: Turn | None = None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
@@ -178,10 +178,10 @@ def enter_run(
     for counts in [] if turn is None else entering.ledger.rounds_of(run):
         before.update({tuple(messages): times for messages, times in json.loads(counts)})
     fingerprint = hashlib.sha256(json.dumps(dict(model), sort_keys=True).encode()).hexdigest()
-    known = (entry.task for entry in entering.ledger.entries() if entry.task.endswith(f"/{run}"))
-    task = next(known, f"{fingerprint}/{run}")  # another machine's last digits would give another fingerprint
+    entered_tasks = (entry.task for entry in entering.ledger.entries() if entry.task.endswith(f"/{run}"))
+    task = next(entered_tasks, f"{fingerprint}/{run}")  # another machine's last digits would give another fingerprint
 
-    def draft(rounds: int) -> Draft | None:
+    def draft(rounds: int) -> NewEntry | None:
         new = Counter(plan.whole(rounds)) - before
         if not new:
             return None
@@ -193,8 +193,8 @@ def enter_run(
             json.dumps(list(new.items())),
         )
         if turn is None:
-            return Draft(title, task, words, cost)
-        return Draft(title, task, words, cost, training=run, rounds=these)
+            return NewEntry(title, task, words, cost)
+        return NewEntry(title, task, words, cost, training=run, rounds=these)
 
     # what was sent before counts among the rounds that are asked for
     admit(entering, draft, len(plan.ahead), done=sum(plan.accountant.spent.values()), turn=turn, ready=ready)
@@ -202,7 +202,7 @@ def enter_run(
 
 def admit(
     entering: Entering,
-    draft: Callable[[int], Draft | None],
+    draft: Callable[[int], NewEntry | None],
     rounds: int,
     done: int = 0,
     turn: Turn | None = None,
@@ -241,7 +241,7 @@ def admit(
         entering.ledger.take(turn)
 
 
-def _fits(entering: Entering, draft: Draft | None) -> bool:
+def _fits(entering: Entering, draft: NewEntry | None) -> bool:
     return draft is None or entering.ledger.refusal([draft], entering.use) is None
 
 
@@ -381,7 +381,7 @@ def load(path: str | Path, model: Mapping[str, object]) -> Checkpoint:
                 )
             arrays = {key: stored[key] for key in _ARRAYS}
         run, number, name, before = header["turn"]
-        found = Checkpoint(
+        checkpoint = Checkpoint(
             header["model"],
             int(header["rounds"]),
             int(header["done"]),
@@ -392,7 +392,7 @@ def load(path: str | Path, model: Mapping[str, object]) -> Checkpoint:
             turn=Turn(str(run), int(number), str(name), str(before)),
             entered=header["ledger"] is True,
         )
-        if any(vector.shape != found.weights.shape or not np.isfinite(vector).all() for vector in arrays.values()):
+        if any(vector.shape != checkpoint.weights.shape or not np.isfinite(vector).all() for vector in arrays.values()):
             raise InvalidInput(f"{where} is damaged: its vectors are not finite, or not of one length; start again")
     except InvalidInput:
         raise
@@ -403,13 +403,13 @@ def load(path: str | Path, model: Mapping[str, object]) -> Checkpoint:
             f"{where} is no checkpoint of this library, or is damaged; start again without resume"
         ) from None
     wanted = json.loads(json.dumps(model))
-    for key in (*wanted, *(key for key in found.model if key not in wanted)):
-        if not agrees(wanted.get(key), found.model.get(key)):
+    for key in (*wanted, *(key for key in checkpoint.model if key not in wanted)):
+        if not agrees(wanted.get(key), checkpoint.model.get(key)):
             raise InvalidInput(
-                f"{where} is a checkpoint of another model: its {key} is {_short(found.model.get(key))}, "
+                f"{where} is a checkpoint of another model: its {key} is {_short(checkpoint.model.get(key))}, "
                 f"not {_short(wanted.get(key))}; give it the same settings, or another file"
             )
-    return found
+    return checkpoint
 
 
 def agrees(one: Any, other: Any) -> bool:
@@ -427,8 +427,8 @@ def agrees(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _counts(told: Any) -> list[tuple[list[int], int]]:
-    return [([int(m) for m in messages], int(times)) for messages, times in told]
+def _counts(stored: Any) -> list[tuple[list[int], int]]:
+    return [([int(m) for m in messages], int(times)) for messages, times in stored]
 
 
 def _short(value: object) -> str:
@@ -510,13 +510,13 @@ class LockFile:
         line = os.read(self._number, _LONGEST)
         if not line:
             return None
-        found = _LINE.fullmatch(line)
-        if found is None:
+        match = _LINE.fullmatch(line)
+        if match is None:
             raise InvalidInput(
                 f"{path_shown(self.path)} is no lock file of a checkpoint, or is damaged, so nobody can tell whether "
                 "the run has gone on; start again with another `checkpoint`"
             )
-        return found[3].decode() if found[1].decode() == training else None
+        return match[3].decode() if match[1].decode() == training else None
 
     def take(self, turn: Turn) -> None:
         """Record the next turn of a run in the file; raise InvalidInput if another process has continued the run."""
@@ -602,15 +602,15 @@ class Kept:
         InvalidInput
             If it is damaged, of another model, entered in another ledger, or was gone on from before.
         """
-        found = load(self.path, model)
-        if found.entered != (self.ledger is not None):
+        checkpoint = load(self.path, model)
+        if checkpoint.entered != (self.ledger is not None):
             raise InvalidInput(
                 f"the run in {self.path} was entered in a ledger; name it with `ledger`"
-                if found.entered
+                if checkpoint.entered
                 else f"the run in {self.path} began without a ledger, and what it sent is in none; go on without "
                 "`ledger`, or start again"
             )
-        kept = self.keeper.kept(found.turn.run)
+        kept = self.keeper.kept(checkpoint.turn.run)
         if kept is None and self.ledger is not None:
             raise InvalidInput(
                 f"the run that the checkpoint {self.path} keeps is not in the ledger {path_shown(self.ledger.path)}; "
@@ -621,13 +621,13 @@ class Kept:
                 f"the lock file {self.path}.lock does not know the run in {self.path}, so nobody can tell whether it "
                 "has gone on from there; keep the two files together, or start again with another `checkpoint`"
             )
-        if kept not in (found.turn.name, found.turn.before):
+        if kept not in (checkpoint.turn.name, checkpoint.turn.before):
             raise InvalidInput(
                 f"{self.path} is an old copy: its run has gone on from there, and the rounds sent since are not in its "
                 "count; go on from the newest checkpoint of the run, or start again"
             )
-        self.turn = found.turn.next(kept)
-        return found
+        self.turn = checkpoint.turn.next(kept)
+        return checkpoint
 
     def next_turn(self) -> None:
         """Prepare the run's next turn; it is recorded after the checkpoint that names it was written to disk."""

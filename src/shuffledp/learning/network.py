@@ -102,12 +102,12 @@ class Network:
 
     def layers(self, weights: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Return (matrix, shape (in, out); bias, shape (out,)) of each layer, as views of a flat weight vector."""
-        found: list[tuple[FloatArray, FloatArray]] = []
+        pairs: list[tuple[FloatArray, FloatArray]] = []
         at = 0
         for a, b in zip(self.widths, self.widths[1:], strict=False):
-            found.append((weights[at : at + a * b].reshape(a, b), weights[at + a * b : at + (a + 1) * b]))
+            pairs.append((weights[at : at + a * b].reshape(a, b), weights[at + a * b : at + (a + 1) * b]))
             at += (a + 1) * b
-        return found
+        return pairs
 
     def initial(self, random: Randomness) -> FloatArray:
         """Return random public first weights, uniform within sqrt(6/(in + out)) (Glorot and Bengio 2010); biases 0.
@@ -177,12 +177,12 @@ class Network:
             1 sums absolute values, 2 is Euclidean.
         """
         powers, largest = (_absolutes, LARGEST) if order == 1 else (_squares, LARGEST**2)
-        found, fine = np.zeros(passed.losses.size), np.ones(passed.losses.size, dtype=np.bool_)
+        totals, fine = np.zeros(passed.losses.size), np.ones(passed.losses.size, dtype=np.bool_)
         for x, d in zip(passed.inputs, passed.slopes, strict=True):
             given, slope = powers(x), powers(d)
             fine &= (given <= largest) & (slope <= largest)  # False where one is not a number
-            found += (given + 1.0) * slope  # the bias is one more input, constant 1
-        return np.where(fine, found if order == 1 else np.sqrt(found), np.inf)
+            totals += (given + 1.0) * slope  # the bias is one more input, constant 1
+        return np.where(fine, totals if order == 1 else np.sqrt(totals), np.inf)
 
     def weighted_sum(self, passed: BackwardPass, weights: FloatArray | None = None) -> FloatArray:
         """Return the sum over examples of weight times gradient, shape (size,); weight 0 leaves an example out.
@@ -299,20 +299,20 @@ class TrainedModel:
     @property
     def columns(self) -> tuple[str, ...] | None:
         """Names of the table columns that form a row, in order; None for pictures."""
-        told = self.about["features_of_a_row"]
-        return tuple(told["columns"]) if told["kind"] == "columns" else None
+        description = self.about["features_of_a_row"]
+        return tuple(description["columns"]) if description["kind"] == "columns" else None
 
     @property
     def inputs(self) -> int:
         """Number of entries in a row: table columns, or points of a picture."""
-        told = self.about["features_of_a_row"]
-        return len(told["columns"]) if told["kind"] == "columns" else int(told["side"]) ** 2
+        description = self.about["features_of_a_row"]
+        return len(description["columns"]) if description["kind"] == "columns" else int(description["side"]) ** 2
 
     @property
     def epsilon(self) -> float:
         """Certified central epsilon of the training in nats, at `delta`; infinite if training was a simulation."""
-        told = self.about["guarantee"]["epsilon"]["upper"]
-        return float("inf") if told is None or self.about["private"] is not True else float(told)
+        upper = self.about["guarantee"]["epsilon"]["upper"]
+        return float("inf") if upper is None or self.about["private"] is not True else float(upper)
 
     @property
     def delta(self) -> float:
@@ -404,23 +404,23 @@ def load_model(path: str | Path) -> TrainedModel:
     try:
         with where.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             about = json.loads(str(stored["about"]))
-            known, classes = about["format"] == MODEL_FORMAT, tuple(str(name) for name in stored["classes"])
+            same_format, classes = about["format"] == MODEL_FORMAT, tuple(str(name) for name in stored["classes"])
             count = sum(name.startswith("matrix_") for name in stored.files)
             layers = [(stored[f"matrix_{i}"], stored[f"bias_{i}"]) for i in range(count)]
         network = Network((int(layers[0][0].shape[0]), *(int(matrix.shape[1]) for matrix, _ in layers)))
         weights = np.concatenate([part.ravel() for layer in layers for part in layer]).astype(np.float64)
-        found = TrainedModel(network, weights, classes, features_of(about["features_of_a_row"]), about)
+        model = TrainedModel(network, weights, classes, features_of(about["features_of_a_row"]), about)
         fits = weights.size == network.size and len(classes) == network.widths[-1] and bool(np.isfinite(weights).all())
-        fits = fits and found.inputs > 0 and 0.0 < found.delta < 1.0 and found.epsilon >= 0.0
-        fits = fits and found.features(np.zeros((1, found.inputs))).shape[1] == network.widths[0]
+        fits = fits and model.inputs > 0 and 0.0 < model.delta < 1.0 and model.epsilon >= 0.0
+        fits = fits and model.features(np.zeros((1, model.inputs))).shape[1] == network.widths[0]
     except FileNotFoundError:
         raise InvalidInput(
             f"there is no model file {path_shown(where)}; shuffledp train --model-out writes one"
         ) from None
     except Exception:  # whatever a flipped bit makes zipfile, zlib, NumPy or json raise
-        known, fits, found = True, False, None
-    if not known:
+        same_format, fits, model = True, False, None
+    if not same_format:
         raise InvalidInput(f"{path_shown(where)} is a model of another format; this version reads {MODEL_FORMAT}")
-    if not fits or found is None:
+    if not fits or model is None:
         raise InvalidInput(f"{path_shown(where)} is no model file of shuffledp, or is damaged; train it again")
-    return found
+    return model

@@ -316,15 +316,15 @@ def _server(guarantee: TrainingGuarantee) -> str:
 
 
 def _levels(training: Training) -> Table:
-    shown, total = training.shown_levels, training.guarantee.levels_total
+    levels, total = training.shown_levels, training.guarantee.levels_total
     title = "Each level's own guarantee, over all rounds"
-    if len(shown) < total:
-        title += f" ({len(shown)} of {wording.count(total)} levels, the worst among them)"
+    if len(levels) < total:
+        title += f" ({len(levels)} of {wording.count(total)} levels, the worst among them)"
     table = Table(title=title, title_justify="left")
     for heading in ("budget of a message", "clients", "central epsilon at most"):
         table.add_column(heading, justify="right")
-    for level in shown:
-        style = "bold" if level is training.guarantee.worst and len(shown) > 1 else None
+    for level in levels:
+        style = "bold" if level is training.guarantee.worst and len(levels) > 1 else None
         table.add_row(
             wording.local_budget(level), wording.count(level.count), wording.up(level.epsilon.upper), style=style
         )

@@ -211,11 +211,11 @@ def probed(rows: NDArray[np.generic], features: Features | None, projection: Pro
         As for `prepared`.
     """
     made_up = (np.arange(3 * rows.shape[1]) * 37 % 101).reshape(3, -1).astype(rows.dtype)
-    found = np.nan_to_num(np.asarray(prepared(made_up, features, projection), dtype=np.float64)).ravel()
-    size, places = np.abs(found), np.arange(found.size)
+    outputs = np.nan_to_num(np.asarray(prepared(made_up, features, projection), dtype=np.float64)).ravel()
+    size, places = np.abs(outputs), np.arange(outputs.size)
     weights = [1.0 + (places * prime % 101) / 101.0 for prime in (7, 11, 13, 17)]
-    sums = [float((w * v).sum()) for w in weights for v in (size, size + np.maximum(found, 0.0))]
-    return [float(found.size), *sums]
+    sums = [float((w * v).sum()) for w in weights for v in (size, size + np.maximum(outputs, 0.0))]
+    return [float(outputs.size), *sums]
 
 
 def public_components(s: Settings, rows: NDArray[np.generic], notes: list[str]) -> Projection | None:
@@ -244,9 +244,9 @@ def public_components(s: Settings, rows: NDArray[np.generic], notes: list[str]) 
             "or use features=cosine_projection(...), which needs no data"
         )
     public = rows if s.pca_data is None else checked_features(s.pca_data, inputs=rows.shape[1])
-    found = public_projection(prepared(public, s.features, None), s.pca, public=True)
-    notes.append(f"features: {found.origin}")
-    return found
+    projection = public_projection(prepared(public, s.features, None), s.pca, public=True)
+    notes.append(f"features: {projection.origin}")
+    return projection
 
 
 def assumptions(s: Settings, read_classes: bool) -> list[str]:
@@ -498,26 +498,26 @@ def aimed(s: Settings, clients: Clients, numbers: int, notes: list[str]) -> Sett
     if not ((budgets >= 0.0) & (budgets <= MAX_EPSILON0)).all() or not budgets.any():
         plan_run(s, clients, numbers, [])  # says what is wrong with them
 
-    found = _searched(s, budgets, target, clients, numbers, certified=False)
-    plan, cost = _cost(found, clients, numbers, certified=True)
+    chosen = _searched(s, budgets, target, clients, numbers, certified=False)
+    plan, cost = _cost(chosen, clients, numbers, certified=True)
     if cost > target:  # the tier with the least noise was not the worst
-        found = _searched(s, budgets, target, clients, numbers, certified=True)
-        plan, cost = _cost(found, clients, numbers, certified=True)
+        chosen = _searched(s, budgets, target, clients, numbers, certified=True)
+        plan, cost = _cost(chosen, clients, numbers, certified=True)
     if s.rounds is None:
-        end = CAPPED if found.rounds == MOST_ROUNDS else ""
-        what = f"{found.rounds:,} rounds were found{end}"
+        end = CAPPED if chosen.rounds == MOST_ROUNDS else ""
+        what = f"{chosen.rounds:,} rounds were found{end}"
     else:
-        kept: FloatArray = np.asarray(found.epsilon0)[budgets > 0.0]
+        kept: FloatArray = np.asarray(chosen.epsilon0)[budgets > 0.0]
         low, high = float(kept.min()), float(kept.max())
         end = CAPPED if high >= LARGEST_BUDGET else ""
         each = f"{high:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
         what = f"budgets of a message of {each} ({high / float(budgets.max()):.4g} times those given) were found{end}"
-    noise = noise_of_a_step(found, plan, numbers)
+    noise = noise_of_a_step(chosen, plan, numbers)
     notes.append(
-        f"for a target epsilon of {target:g} {what}: {found.rounds:,} rounds with everybody there cost {cost:.4g}, and "
-        f"the noise of one step is {noise:.3g} times as long as the longest clipped gradient"
+        f"for a target epsilon of {target:g} {what}: {chosen.rounds:,} rounds with everybody there cost {cost:.4g}, "
+        f"and the noise of one step is {noise:.3g} times as long as the longest clipped gradient"
     )
-    return found
+    return chosen
 
 
 def _cost(s: Settings, clients: Clients, numbers: int, *, certified: bool) -> tuple[SendPlan, float]:

@@ -24,7 +24,7 @@ from shuffledp.learning import (
     read_digits,
     sample_folder,
 )
-from shuffledp.learning.data import SAMPLE, Asked, Records, load, public_rows
+from shuffledp.learning.data import SAMPLE, DataOptions, Records, load, public_rows
 from shuffledp.learning.features import Scaled
 from shuffledp.learning.network import MODEL_FORMAT, write_model
 from shuffledp.learning.page import Training, print_training, training_page, training_to_json
@@ -80,16 +80,16 @@ class Way:
 
     def rounds_asked(self) -> int | None:
         """Return the number of rounds, 20 by default; None if --find rounds is to choose it for --target-epsilon."""
-        asked = DEFAULT_ROUNDS if self.rounds is None else self.rounds
+        count = DEFAULT_ROUNDS if self.rounds is None else self.rounds
         if self.find is None:
-            return asked
+            return count
         if self.find not in ("scale", "rounds"):
             raise InvalidInput(f"--find must be scale (a factor on all budgets) or rounds; got {shown(self.find)}")
         if self.target_epsilon is None:
             raise InvalidInput(f"--find {self.find} needs --target-epsilon E, what all rounds together may cost")
         if self.find == "rounds" and self.rounds is not None:
             raise InvalidInput("--find rounds finds the number of rounds: leave --rounds out, or find the scale")
-        return None if self.find == "rounds" else asked
+        return None if self.find == "rounds" else count
 
     def layers(self) -> tuple[int, ...]:
         """Return the widths of the hidden layers given by --hidden; empty for softmax regression."""
@@ -119,12 +119,12 @@ class Files:
     public: str | None = None
 
 
-def run_train(asked: Asked, way: Way, files: Files, entered: Entered) -> None:
+def run_train(options: DataOptions, way: Way, files: Files, entered: Entered) -> None:
     """Train a model, write its files whole or not at all, and print accuracy and guarantee.
 
     Parameters
     ----------
-    asked : Asked
+    options : DataOptions
         Options that name the data.
     way : Way
         Options that set the training.
@@ -143,9 +143,9 @@ def run_train(asked: Asked, way: Way, files: Files, entered: Entered) -> None:
     if files.resume and files.checkpoint is None:
         raise InvalidInput("--resume needs --checkpoint FILE, the file that the run before wrote")
     if entered.ledger is not None:
-        _check_covered(asked)
+        _check_covered(options)
     random = choose_random(files.simulation_seed)
-    if files.resume and (asked.spreads or asked.holds_out):
+    if files.resume and (options.spreads or options.holds_out):
         raise InvalidInput(
             "--resume needs the same clients and the same test part as the run before, and both are drawn at random: "
             "name clients with --groups COL, and hold nothing out with --holdout 0"
@@ -158,8 +158,8 @@ def run_train(asked: Asked, way: Way, files: Files, entered: Entered) -> None:
     if files.checkpoint is not None:
         will_change(files.checkpoint, "keeps the run: go on with --resume")
     with outputs({"--model-out": files.model_out, "--report": files.report}) as out:
-        records = load(asked, random)
-        public = None if files.public is None else public_rows(asked, records, files.public)
+        records = load(options, random)
+        public = None if files.public is None else public_rows(options, records, files.public)
         shown_on = records.test if public is None else public
         edges = records.about["kind"] == "edges"
         bar = sys.stderr.isatty() and (way.unit == "example" or np.unique(records.budgets).size <= BAR_LEVELS)
@@ -181,7 +181,7 @@ def run_train(asked: Asked, way: Way, files: Files, entered: Entered) -> None:
             seconds = time.process_time() - began
         if bar and model.history_ and model.history_[-1].round < model.history_[-1].rounds:
             print(file=sys.stderr)  # the bar ended early: leave its line
-        training = _told(asked.source, records, model, seconds)
+        training = _training_summary(options.source, records, model, seconds)
         made = {"command": COMMAND_LINE.get(), "version": __version__}
         out.write("--model-out", lambda file: _write_model(file, records, model, training))
         out.write("--report", lambda page: page.write(training_page(training, **made)))
@@ -205,21 +205,21 @@ def weak(epsilon: float) -> tuple[str, ...]:
     )
 
 
-def _check_covered(asked: Asked) -> None:
+def _check_covered(options: DataOptions) -> None:
     """Refuse what would tell of records outside the training that the ledger enters."""
-    if asked.holds_out:
+    if options.holds_out:
         raise InvalidInput(
             "--ledger enters the training, and the accuracy on rows held out of the same table would be a release of "
             "its own; say --holdout 0"
         )
-    if asked.is_table and asked.classes is None:
+    if options.is_table and options.classes is None:
         raise InvalidInput(
             "with --ledger, name the labels with --classes A,B,C: reading them off the table would be a release that "
             "no ledger enters"
         )
 
 
-def _told(source: str, records: Records, model: ShuffledSGDClassifier, seconds: float) -> Training:
+def _training_summary(source: str, records: Records, model: ShuffledSGDClassifier, seconds: float) -> Training:
     """Collect what may be told of the run."""
     accuracy, majority = None, None
     if records.test is not None:
@@ -264,10 +264,10 @@ def _show(training: Training, written: Sequence[Path], *, as_json: bool) -> None
     if as_json:
         print(dumps(training_to_json(training) | {"written": [str(path.resolve()) for path in written]}))
         return
-    shown = console()
-    print_training(shown, training)
+    terminal = console()
+    print_training(terminal, training)
     for path in written:
-        shown.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
+        terminal.print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
 
 
 # `predict`: labels of new rows by a model file.
@@ -309,25 +309,25 @@ def run_predict(
     with reserved(out, "--out") as file:
         model = load_model(model_file)
         given = _read(model, source, label, table)
-        found = model.predict(given.rows)
+        predicted = model.predict(given.rows)
         if file is not None:
             writer = csv.writer(file)
             writer.writerow(("row", "predicted"))
-            writer.writerows(enumerate(found.tolist(), start=1))
+            writer.writerows(enumerate(predicted.tolist(), start=1))
     accuracy = majority = None
     if given.labels is not None:
-        known = np.array(given.labels)
-        accuracy = float(np.mean(known == found))
-        majority = float(np.unique(known, return_counts=True)[1].max() / known.size)
-    counts = {name: int((found == name).sum()) for name in model.classes}
+        true_labels = np.array(given.labels)
+        accuracy = float(np.mean(true_labels == predicted))
+        majority = float(np.unique(true_labels, return_counts=True)[1].max() / true_labels.size)
+    counts = {name: int((predicted == name).sum()) for name in model.classes}
     if json:
-        told = {"question": "prediction", "model": str(model_file), "source": source, "rows": int(found.size)}
-        told |= {"counts": counts, "accuracy": accuracy, "majority_share": majority}
+        fields = {"question": "prediction", "model": str(model_file), "source": source, "rows": int(predicted.size)}
+        fields |= {"counts": counts, "accuracy": accuracy, "majority_share": majority}
         guarantee = {"epsilon": model.epsilon, "delta": model.delta}
-        print(dumps(told | {"trained_with": guarantee, "written": [] if out is None else [str(out.resolve())]}))
+        print(dumps(fields | {"trained_with": guarantee, "written": [] if out is None else [str(out.resolve())]}))
         return
-    shown = console()
-    lines = [f"Predicted {wording.counted(int(found.size), 'row')}:"]
+    terminal = console()
+    lines = [f"Predicted {wording.counted(int(predicted.size), 'row')}:"]
     lines += [f"  {name}: {wording.count(count)}" for name, count in counts.items()]
     if accuracy is not None and majority is not None:
         lines.append(
@@ -335,7 +335,7 @@ def run_predict(
         )
     lines.append(_trained_with(model))
     for line in lines + ([] if out is None else [f"Written: {out.resolve()}"]):
-        shown.print(line, soft_wrap=True, highlight=False, markup=False)
+        terminal.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
 def _trained_with(model: TrainedModel) -> str:

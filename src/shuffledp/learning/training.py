@@ -22,7 +22,7 @@ from shuffledp.learning.inputs import (
     checked_features,
     checked_labels,
 )
-from shuffledp.learning.keeping import WITHOUT_LEDGER, Checkpoint, Kept, Plan, agreed, enter_run, save
+from shuffledp.learning.keeping import WITHOUT_LEDGER, Checkpoint, Kept, RemainingRounds, agreed, enter_run, save
 from shuffledp.learning.messages import mechanism_of
 from shuffledp.learning.network import Network
 from shuffledp.learning.rounds import (
@@ -151,11 +151,11 @@ class Run:
         sender = Sketcher(*side) if s.mechanism == "sketch" else Sender(*side, mechanism_of(s.mechanism))
         server = Server(network.initial(random), float(s.step), float(s.momentum))
         accountant = accountant_of(s, plan)
-        shown = None
+        validation_data = None
         if validation is not None:
-            there = checked_features(validation[0], inputs=rows.shape[1])
-            known = checked_labels(validation[1], there.shape[0], classes)[0]
-            shown = prepared(there, s.features, projection), known
+            validation_rows = checked_features(validation[0], inputs=rows.shape[1])
+            validation_labels = checked_labels(validation[1], validation_rows.shape[0], classes)[0]
+            validation_data = prepared(validation_rows, s.features, projection), validation_labels
         return Run(
             s,
             sender,
@@ -166,7 +166,7 @@ class Run:
             taking_part,
             random,
             notes,
-            shown,
+            validation_data,
             presence,
             probed(rows, s.features, projection),
             private=random.private,
@@ -286,10 +286,10 @@ class Run:
         turns = range(self.done, s.rounds)
         there = {turn: self._there(turn) for turn in turns}
         if self.presence is not None:
-            known = {turn: np.isin(np.arange(self.sender.clients.count), present) for turn, present in there.items()}
-            self.presence = known.__getitem__
+            masks = {turn: np.isin(np.arange(self.sender.clients.count), present) for turn, present in there.items()}
+            self.presence = masks.__getitem__
         ahead = [self.sender.plan.messages(who) if who.size >= s.min_messages else None for who in there.values()]
-        plan = Plan(self.accountant, ahead, self._affordable)
+        plan = RemainingRounds(self.accountant, ahead, self._affordable)
         turn = None if self.kept is None else self.kept.turn
         enter_run(entering, self._agreed(), float(s.delta), plan, turn, self._keep)
 
@@ -364,24 +364,24 @@ class Run:
 
     def _resume(self, kept: Kept) -> None:
         s = self.settings
-        found = kept.load(self._agreed())
-        if s.rounds < found.done:
+        stored = kept.load(self._agreed())
+        if s.rounds < stored.done:
             raise InvalidInput(
-                f"{s.checkpoint} has {found.done} rounds behind it; ask for so many `rounds` or more, got {s.rounds}"
+                f"{s.checkpoint} has {stored.done} rounds behind it; ask for so many `rounds` or more, got {s.rounds}"
             )
-        found.restore(self.server)
-        if s.rounds != found.rounds and found.done < s.rounds * (1.0 - s.averaging):
+        stored.restore(self.server)
+        if s.rounds != stored.rounds and stored.done < s.rounds * (1.0 - s.averaging):
             self.server.forget_average()  # in the longer run these models are not among the last ones
-        tiers = _worse(self.sender.plan.tiers, found.model["tiers"])
+        tiers = _worse(self.sender.plan.tiers, stored.model["tiers"])
         if tiers != self.sender.plan.tiers:
             self.accountant = accountant_of(s, replace(self.sender.plan, tiers=tiers))
-        self.accountant.spent = {tuple(messages): times for messages, times in found.spent}
-        self.done, self.private = found.done, self.private and found.private
+        self.accountant.spent = {tuple(messages): times for messages, times in stored.spent}
+        self.done, self.private = stored.done, self.private and stored.private
 
 
 def _worse(tiers: Sequence[Tier], others: Any) -> tuple[Tier, ...]:
     """Of message laws that agree but for last digits, computed here and where the run began: what hides less."""
-    known = [Tier(*other) for other in others]
+    other_tiers = [Tier(*other) for other in others]
     return tuple(
         Tier(
             max(one.epsilon0, other.epsilon0),
@@ -389,7 +389,7 @@ def _worse(tiers: Sequence[Tier], others: Any) -> tuple[Tier, ...]:
             max(one.sensitivity, other.sensitivity),
             min(one.scale, other.scale),
         )
-        for one, other in zip(tiers, known, strict=True)
+        for one, other in zip(tiers, other_tiers, strict=True)
     )
 
 
@@ -416,9 +416,9 @@ def measured(
     """
     loss, right, at = 0.0, 0, 0
     for part in in_chunks(rows):
-        chances, known = network.probabilities(weights, part), labels[at : at + _CHUNK]
-        loss -= float(np.log(np.maximum(chances[np.arange(known.size), known], TINY)).sum())
-        right += int((chances.argmax(axis=1) == known).sum())
+        chances, targets = network.probabilities(weights, part), labels[at : at + _CHUNK]
+        loss -= float(np.log(np.maximum(chances[np.arange(targets.size), targets], TINY)).sum())
+        right += int((chances.argmax(axis=1) == targets).sum())
         at += _CHUNK
     return loss / labels.size, right / labels.size
 
@@ -650,9 +650,9 @@ class ShuffledSGDClassifier(Parameters):
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Return the share of rows, in [0, 1], whose class is predicted correctly; X and y are as for `fit`."""
-        found = self.predict(X)
-        labels, _ = checked_labels(y, found.size, self.network_.widths[-1])
-        return float(np.mean(found == labels))
+        predicted = self.predict(X)
+        labels, _ = checked_labels(y, predicted.size, self.network_.widths[-1])
+        return float(np.mean(predicted == labels))
 
     def _parts(self, X: ArrayLike) -> list[FloatArray]:
         if not hasattr(self, "weights_"):

@@ -1,6 +1,15 @@
 """The ledger: a file of all releases about the same people, entered before they are shown, with their joint cost."""
 
-from shuffledp.ledger.entry import EVERYBODY, MOST_LEVELS, TAKEN_AS_PEOPLE, Draft, Entry, LevelSpending, Spending, Use
+from shuffledp.ledger.entry import (
+    EVERYBODY,
+    MOST_LEVELS,
+    TAKEN_AS_PEOPLE,
+    Entry,
+    LevelSpending,
+    NewEntry,
+    Spending,
+    Use,
+)
 from shuffledp.ledger.ledger import Ledger, LevelTotal, Limit, Total, composed_epsilon
 from shuffledp.ledger.store import Turn
 
@@ -8,12 +17,12 @@ __all__ = [
     "EVERYBODY",
     "MOST_LEVELS",
     "TAKEN_AS_PEOPLE",
-    "Draft",
     "Entry",
     "Ledger",
     "LevelSpending",
     "LevelTotal",
     "Limit",
+    "NewEntry",
     "Spending",
     "Total",
     "Turn",

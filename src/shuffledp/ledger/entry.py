@@ -86,14 +86,14 @@ class Spending:
         """
         setting = guarantee.setting
         budgets = setting.budgets
-        told = (guarantee.epsilon.upper, guarantee.delta, budgets.n, budgets.levels)
+        summary = (guarantee.epsilon.upper, guarantee.delta, budgets.n, budgets.levels)
         if budgets.levels > MOST_LEVELS:
-            return Spending(*told, _among_many(guarantee))
+            return Spending(*summary, _among_many(guarantee))
         levels = tuple(
             LevelSpending(float(e), float(d), StoredProfile.of(_upper(setting, float(e))))
             for e, d in zip(budgets.epsilons, budgets.deltas, strict=True)
         )
-        return Spending(*told, StoredProfile.largest([level.profile for level in levels]), levels)
+        return Spending(*summary, StoredProfile.largest([level.profile for level in levels]), levels)
 
     @staticmethod
     def stated(levels: Sequence[tuple[float, float]], delta: float, n: int) -> Spending:
@@ -108,10 +108,10 @@ class Spending:
         n : int
             Number of people.
         """
-        known = tuple(LevelSpending(e0, 0.0, StoredProfile.stated(epsilon, delta)) for e0, epsilon in levels)
+        spendings = tuple(LevelSpending(e0, 0.0, StoredProfile.stated(epsilon, delta)) for e0, epsilon in levels)
         worst = max(epsilon for _, epsilon in levels)
-        kept = known if len(known) <= MOST_LEVELS else ()
-        return Spending(worst, delta, n, len(known), StoredProfile.stated(worst, delta), kept)
+        kept = spendings if len(spendings) <= MOST_LEVELS else ()
+        return Spending(worst, delta, n, len(spendings), StoredProfile.stated(worst, delta), kept)
 
     @staticmethod
     def apart(parts: Sequence[Spending]) -> Spending:
@@ -125,15 +125,15 @@ class Spending:
         levels: dict[tuple[float, float], list[StoredProfile]] = {}
         for level in (level for part in parts for level in part.levels):
             levels.setdefault((level.epsilon0, level.delta0), []).append(level.profile)
-        kept = tuple(LevelSpending(*key, StoredProfile.largest(found)) for key, found in sorted(levels.items()))
-        told = all(part.levels for part in parts) and len(kept) <= MOST_LEVELS
+        kept = tuple(LevelSpending(*key, StoredProfile.largest(profiles)) for key, profiles in sorted(levels.items()))
+        keeps_levels = all(part.levels for part in parts) and len(kept) <= MOST_LEVELS
         return Spending(
             max(part.epsilon for part in parts),
             max(part.delta for part in parts),
             sum(part.n for part in parts),
             max(len(kept), max(part.levels_total for part in parts)),
             StoredProfile.largest([part.worst for part in parts]),
-            kept if told else (),
+            kept if keeps_levels else (),
         )
 
 
@@ -148,14 +148,14 @@ def _among_many(guarantee: Guarantee) -> StoredProfile:
     stated = StoredProfile.stated(guarantee.epsilon.upper, guarantee.delta)
     if not setting.budgets.is_pure:
         return stated
-    known = [bounds[key] for key in _TOP_STANDS_FOR_ALL if key != "blanket" or setting.adds_noise is None]
-    asked = [bound for bound in known if bound.rises_with_budget(setting)]
-    return StoredProfile.of(SmallestProfile((stated, *_answers(asked, setting, float(setting.budgets.epsilons[-1])))))
+    candidates = [bounds[key] for key in _TOP_STANDS_FOR_ALL if key != "blanket" or setting.adds_noise is None]
+    rising = [bound for bound in candidates if bound.rises_with_budget(setting)]
+    return StoredProfile.of(SmallestProfile((stated, *_answers(rising, setting, float(setting.budgets.epsilons[-1])))))
 
 
-def _answers(asked: Sequence[AmplificationBound], setting: Setting, epsilon0: float) -> tuple[PrivacyProfile, ...]:
+def _answers(candidates: Sequence[AmplificationBound], setting: Setting, epsilon0: float) -> tuple[PrivacyProfile, ...]:
     """Return the profiles of the bounds that apply."""
-    answers = weigh(asked, lambda bound: bound.profile(setting, epsilon0))
+    answers = weigh(candidates, lambda bound: bound.profile(setting, epsilon0))
     return tuple(answer.value for answer in answers if answer.value is not None)
 
 
@@ -215,7 +215,7 @@ class Entry:
     title, question, population, plan
         Title, question and population; `plan` is the name of the plan fixed in advance, or None.
     task : str
-        Fingerprint of all that was public beforehand; never of records. Of stored reports `Draft.known_as`.
+        Fingerprint of all that was public beforehand; never of records. Of stored reports `NewEntry.known_as`.
     setting : str
         The setting in words.
     spending : Spending
@@ -252,7 +252,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Draft:
+class NewEntry:
     """A release that is about to be entered.
 
     Parameters
@@ -281,14 +281,14 @@ class Draft:
     rounds: str = ""
 
     @staticmethod
-    def apart(drafts: Sequence[Draft], question: str) -> Draft:
+    def apart(drafts: Sequence[NewEntry], question: str) -> NewEntry:
         """Return the draft of one entry for several disjoint groups, with the largest cost to a member of any of them.
 
         Nobody is in two groups, so nobody spends more than that.
 
         Parameters
         ----------
-        drafts : sequence of Draft
+        drafts : sequence of NewEntry
             One for each group, at least one.
         question : str
             The question.
@@ -296,7 +296,7 @@ class Draft:
         task = hashlib.sha256("".join(draft.task for draft in drafts).encode()).hexdigest()
         words = f"{len(drafts)} public groups; the first: {drafts[0].setting}"
         batches = tuple(batch for draft in drafts for batch in draft.batches)
-        return Draft(question, task, words, Spending.apart([draft.spending for draft in drafts]), batches)
+        return NewEntry(question, task, words, Spending.apart([draft.spending for draft in drafts]), batches)
 
     @property
     def known_as(self) -> str:
@@ -318,7 +318,7 @@ class Draft:
         InvalidInput
             If other reports to the same task are entered, or these under another population or plan.
         """
-        own, found = dict(self.batches), set[str]()
+        own, entered = dict(self.batches), set[str]()
         for entry, known_as in ((each, word) for each in entries for word in each.task.split()):
             task, _, reports = known_as.partition(":")
             if task not in own or not reports:
@@ -334,8 +334,8 @@ class Draft:
                     f"this batch is entry {entry.number} of the ledger, under `population` {shown(entry.population)} "
                     f"and {plan}; an entry stays as it is: repeat those names"
                 )
-            found.add(task)
-        return bool(own) and found == own.keys()
+            entered.add(task)
+        return bool(own) and entered == own.keys()
 
     def cover(self, least: float) -> tuple[float, float]:
         """Return mu and outside; outside is at least ``least`` and at least the delta at infinite epsilon.
@@ -349,8 +349,8 @@ class Draft:
         outside = max(least, uncovered * (1.0 + 1e-9))
         if outside >= 1.0:
             return math.inf, 1.0
-        found = attempt(lambda: dominating_mu(self.spending.worst, outside), (OutOfRegime,))
-        return (math.inf if isinstance(found, Refused) else found), outside
+        mu = attempt(lambda: dominating_mu(self.spending.worst, outside), (OutOfRegime,))
+        return (math.inf if isinstance(mu, Refused) else mu), outside
 
     def row(self, use: Use, run: str, cover: tuple[float, float]) -> tuple[Any, ...]:
         """Return the values of the ledger's columns `COLUMNS` except the first, the entry's number.

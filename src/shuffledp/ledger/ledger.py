@@ -12,8 +12,8 @@ from typing import Any
 
 from shuffledp.accounting import StoredProfile, allowed_mu, compose
 from shuffledp.errors import InvalidInput, check_delta, named, path_shown, shown
-from shuffledp.ledger.entry import COLUMNS, Draft, Entry, Use, check_name
-from shuffledp.ledger.store import VERSION, Turn, connect, damage_told, unchained, version, writing
+from shuffledp.ledger.entry import COLUMNS, Entry, NewEntry, Use, check_name
+from shuffledp.ledger.store import VERSION, Turn, connect, damage_explained, unchained, version, writing
 from shuffledp.numerics.floats import deflated, few_digits_up, inflated
 
 # The numbers of a ledger: its limit, what its releases cost together, and whether they were fixed in advance.
@@ -176,11 +176,11 @@ def shared_by_one(populations: Collection[str], apart: Iterable[tuple[str, str]]
     if not distinct or len(names) > MOST:
         return [names]
     near = {a: frozenset(b for b in names if b != a and frozenset((a, b)) not in distinct) for a in names}
-    found: list[frozenset[str]] = []
+    cliques: list[frozenset[str]] = []
 
     def grow(chosen: frozenset[str], left: frozenset[str], done: frozenset[str]) -> None:
         if not left and not done:
-            found.append(chosen)
+            cliques.append(chosen)
             return
         pivot = max(sorted(left | done), key=lambda name: len(near[name] & left))
         for name in sorted(left - near[pivot]):
@@ -188,7 +188,7 @@ def shared_by_one(populations: Collection[str], apart: Iterable[tuple[str, str]]
             left, done = left - {name}, done | {name}
 
     grow(frozenset(), names, frozenset())
-    return found
+    return cliques
 
 
 # A ledger: what the same people have spent over many releases, and the number that holds for all of it together.
@@ -236,7 +236,7 @@ class Ledger:
         if not isinstance(path, str | Path) or not str(path):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"`ledger` must be the name of a file; got {shown(path)}")
         self.path = Path(path)
-        self._shown = path_shown(path)
+        self._name = path_shown(path)
         self._runs: list[str] = []
         self._db = connect(self.path, make=make)
 
@@ -264,13 +264,13 @@ class Ledger:
         InvalidInput
             If the file cannot be read.
         """
-        with damage_told(self._shown):
+        with damage_explained(self._name):
             return [Entry.of(row) for row in self._read(f"SELECT {COLUMNS} FROM entry ORDER BY id")]
 
     def entered_here(self) -> list[int]:
         """Return the numbers of the entries that were entered through this object and are in the file now."""
-        found = self._read("SELECT id, run FROM entry ORDER BY id")
-        return [number for number, run in found if run in self._runs]
+        rows = self._read("SELECT id, run FROM entry ORDER BY id")
+        return [number for number, run in rows if run in self._runs]
 
     @property
     def unchained(self) -> int:
@@ -299,12 +299,12 @@ class Ledger:
             If a value is out of range, there is an entry, or a limit was set.
         """
         wanted = Limit.checked(epsilon, delta)
-        with writing(self._db, self._shown) as db:
+        with writing(self._db, self._name) as db:
             if db.execute("SELECT count(*) FROM allowance").fetchone()[0]:
-                raise InvalidInput(f"the ledger {self._shown} has its limit, which is set once; start another ledger")
+                raise InvalidInput(f"the ledger {self._name} has its limit, which is set once; start another ledger")
             if db.execute("SELECT count(*) FROM entry").fetchone()[0]:
                 raise InvalidInput(
-                    f"the ledger {self._shown} has entries, and a limit proves something only if it was set before the "
+                    f"the ledger {self._name} has entries, and a limit proves something only if it was set before the "
                     "first; start another ledger for what comes"
                 )
             db.execute("INSERT INTO allowance VALUES (1, ?, ?)", (wanted.epsilon, wanted.delta))
@@ -322,36 +322,38 @@ class Ledger:
         InvalidInput
             If there are fewer, or one is given twice.
         """
-        known = [check_name("population", name) for name in names]
-        if len(set(known)) < max(len(known), 2):
-            raise InvalidInput(f"name two or more different populations that share nobody; got {', '.join(known)}")
-        with writing(self._db, self._shown) as db:
+        populations = [check_name("population", name) for name in names]
+        if len(set(populations)) < max(len(populations), 2):
+            raise InvalidInput(
+                f"name two or more different populations that share nobody; got {', '.join(populations)}"
+            )
+        with writing(self._db, self._name) as db:
             there = set(db.execute("SELECT first, second FROM apart"))
-            db.executemany("INSERT INTO apart VALUES (?, ?)", sorted(set(combinations(sorted(known), 2)) - there))
+            db.executemany("INSERT INTO apart VALUES (?, ?)", sorted(set(combinations(sorted(populations), 2)) - there))
 
     @property
     def disjoint(self) -> list[tuple[str, str]]:
         """Pairs of populations that are stated to have no common member."""
         return [(first, second) for first, second in self._read("SELECT first, second FROM apart")]
 
-    def refusal(self, drafts: Sequence[Draft], use: Use) -> str | None:
+    def refusal(self, drafts: Sequence[NewEntry], use: Use) -> str | None:
         """Return why the limit has no room for these releases together; None if it has room, or there is no limit.
 
         Parameters
         ----------
-        drafts : sequence of Draft
+        drafts : sequence of NewEntry
             Releases of one run.
         use : Use
             The names under which they are to be entered.
         """
         return None if self.limit is None else self._admitted(drafts, use)[1]
 
-    def enter(self, drafts: Sequence[Draft], use: Use, turn: Turn | None = None) -> int:
+    def enter(self, drafts: Sequence[NewEntry], use: Use, turn: Turn | None = None) -> int:
         """Enter releases, all or none, in one transaction that is on the disk on return.
 
         Parameters
         ----------
-        drafts : sequence of Draft
+        drafts : sequence of NewEntry
             Releases of one run.
         use : Use
             The names under which they are entered.
@@ -371,10 +373,10 @@ class Ledger:
         """
         columns = COLUMNS.partition(", ")[2]
         places = ", ".join("?" * len(columns.split(", ")))
-        with writing(self._db, self._shown) as db:
+        with writing(self._db, self._name) as db:
             if any(draft.batches for draft in drafts):
-                known = self.entries()
-                drafts = [draft for draft in drafts if not draft.is_in(known, use)]
+                entries = self.entries()
+                drafts = [draft for draft in drafts if not draft.is_in(entries, use)]
             covers, refused = self._admitted(drafts, use)  # again: another process may have entered in between
             if refused is not None:
                 raise InvalidInput(refused)
@@ -404,8 +406,8 @@ class Ledger:
         """Return the name of the last turn of a training run; None if the ledger does not know the run."""
         if version(self._db) < VERSION:
             return None
-        found = self._read("SELECT name FROM turn WHERE training = ?", training)
-        return found[0][0] if found else None
+        rows = self._read("SELECT name FROM turn WHERE training = ?", training)
+        return rows[0][0] if rows else None
 
     def take(self, turn: Turn) -> None:
         """Record that a training run goes on by one turn.
@@ -420,12 +422,12 @@ class Ledger:
         InvalidInput
             If another process has gone on with the run, or the file cannot be written.
         """
-        with writing(self._db, self._shown, for_good=False):
+        with writing(self._db, self._name, for_good=False):
             self._take(turn)
 
     def _take(self, turn: Turn) -> None:
         """Record a turn, in an open writing transaction."""
-        turn.check_taken_from(self.kept(turn.run), f"the ledger {self._shown}")
+        turn.check_taken_from(self.kept(turn.run), f"the ledger {self._name}")
         self._db.execute("DELETE FROM turn WHERE training = ?", (turn.run,))
         self._db.execute("INSERT INTO turn VALUES (?, ?, ?)", (turn.run, turn.number, turn.name))
 
@@ -443,8 +445,8 @@ class Ledger:
             If delta is not in (0, 1).
         """
         entries, limit = self.entries(), self.limit
-        known = [entry.spending.delta for entry in entries]
-        at = check_delta(delta) if delta is not None else limit.delta if limit else max(known, default=1e-6)
+        deltas = [entry.spending.delta for entry in entries]
+        at = check_delta(delta) if delta is not None else limit.delta if limit else max(deltas, default=1e-6)
         if not entries:
             return Total(0.0, at, fixed=True, populations=(), levels=(), mu=0.0, outside=0.0)
         groups = shared_by_one({entry.population for entry in entries}, self.disjoint)
@@ -462,7 +464,7 @@ class Ledger:
             outside=max(outside for _, outside in meters),
         )
 
-    def _admitted(self, drafts: Sequence[Draft], use: Use) -> tuple[list[tuple[float, float]], str | None]:
+    def _admitted(self, drafts: Sequence[NewEntry], use: Use) -> tuple[list[tuple[float, float]], str | None]:
         """Return (mu, outside) of each release, and why the limit has no room for them, or None."""
         limit = self.limit
         spent = self._read("SELECT population, mu, outside FROM entry")
@@ -500,5 +502,5 @@ class Ledger:
         )
 
     def _read(self, statement: str, *values: str) -> list[Any]:
-        with damage_told(self._shown):
+        with damage_explained(self._name):
             return self._db.execute(statement, values).fetchall()

@@ -100,13 +100,13 @@ def extend(db: sqlite3.Connection, *, begin: bool = False) -> None:
     begin : bool
         Whether this is the chain's first link, which holds the number of earlier entries.
     """
-    known = {(kind, row) for kind, row in db.execute("SELECT kind, row FROM link")}
-    found = db.execute("SELECT number, hash FROM link ORDER BY number DESC LIMIT 1").fetchone()
-    number, last = found or (0, "")
+    linked = {(kind, row) for kind, row in db.execute("SELECT kind, row FROM link")}
+    last_link = db.execute("SELECT number, hash FROM link ORDER BY number DESC LIMIT 1").fetchone()
+    number, last = last_link or (0, "")
     new: list[tuple[str, str, list[Any]]] = []
     if begin:
         new.append(("begin", json.dumps(db.execute("SELECT count(*) FROM entry").fetchone()), []))
-    new += [(*key, row) for key, row in rows(db, rounds=True).items() if key not in known]
+    new += [(*key, row) for key, row in rows(db, rounds=True).items() if key not in linked]
     for kind, key, row in new:
         number, last = number + 1, _hash(last, kind, key, row)
         db.execute("INSERT INTO link VALUES (?, ?, ?, ?)", (number, kind, key, last))
@@ -151,8 +151,8 @@ def unchained(db: sqlite3.Connection) -> int:
     db : Connection
         The ledger, of version 2.
     """
-    found = db.execute("SELECT row FROM link WHERE kind = 'begin'").fetchone()
-    return int(json.loads(found[0])[0])
+    first_link = db.execute("SELECT row FROM link WHERE kind = 'begin'").fetchone()
+    return int(json.loads(first_link[0])[0])
 
 
 def _read(db: sqlite3.Connection, name: str, kind: _Kind) -> Iterator[list[Any]]:
@@ -279,25 +279,25 @@ def connect(path: Path, *, make: bool) -> sqlite3.Connection:
         If the file is missing and not to be created, is no ledger, is of a newer version, was changed or damaged, or
         cannot be read and written.
     """
-    shown = path_shown(path)
+    name = path_shown(path)
     if str(path) == ":memory:" or str(path).lower().startswith("file:"):
-        raise InvalidInput(f"a ledger is a file that stays, and {shown} names none to SQLite; name a file on a disk")
+        raise InvalidInput(f"a ledger is a file that stays, and {name} names none to SQLite; name a file on a disk")
     if make and not path.exists():
-        _make(path, shown)
-    _check_kind(path, shown)
+        _make(path, name)
+    _check_kind(path, name)
     try:
         # by its whole name, as an address: SQLite neither makes the file nor takes its name for something else
         db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None)
     except (sqlite3.Error, OSError) as error:
         raise InvalidInput(
-            f"the ledger {shown} cannot be opened ({_told(error)}); {way_out(error, 'name another file')}"
+            f"the ledger {name} cannot be opened ({_error_text(error)}); {way_out(error, 'name another file')}"
         ) from None
     try:
-        with damage_told(shown):
+        with damage_explained(name):
             for pragma in ("synchronous=EXTRA", "trusted_schema=OFF"):
                 db.execute(f"PRAGMA {pragma}").fetchone()
             db.execute("BEGIN")  # one state of the file, whatever others enter meanwhile
-            _check(db, shown)
+            _check(db, name)
             db.execute("COMMIT")
     except BaseException:
         db.close()
@@ -306,12 +306,12 @@ def connect(path: Path, *, make: bool) -> sqlite3.Connection:
 
 
 @contextlib.contextmanager
-def damage_told(shown: str) -> Generator[None]:
+def damage_explained(name: str) -> Generator[None]:
     """Convert errors of SQLite, or of readers of rows, that a damaged file causes into one clear error.
 
     Parameters
     ----------
-    shown : str
+    name : str
         The file's name, for the error.
 
     Raises
@@ -324,21 +324,21 @@ def damage_told(shown: str) -> Generator[None]:
     except InvalidInput:
         raise
     except sqlite3.OperationalError as error:  # locked, unreadable, or damaged: SQLite tells which
-        what = f"cannot be used ({_told(error)}); {way_out(error, 'make it readable, or name another')}"
-        raise InvalidInput(f"the ledger {shown} {what}") from None
+        what = f"cannot be used ({_error_text(error)}); {way_out(error, 'make it readable, or name another')}"
+        raise InvalidInput(f"the ledger {name} {what}") from None
     except Exception as error:
-        raise InvalidInput(f"the ledger {shown} is damaged ({_told(error)}){_CHANGED}") from None
+        raise InvalidInput(f"the ledger {name} is damaged ({_error_text(error)}){_CHANGED}") from None
 
 
 @contextlib.contextmanager
-def writing(db: sqlite3.Connection, shown: str, *, for_good: bool = True) -> Generator[sqlite3.Connection]:
+def writing(db: sqlite3.Connection, name: str, *, for_good: bool = True) -> Generator[sqlite3.Connection]:
     """Open one exclusive writing transaction: committed to disk if the block ends without an error, else undone.
 
     Parameters
     ----------
     db : Connection
         From `connect`.
-    shown : str
+    name : str
         The file's name, for an error.
     for_good : bool
         Whether the block writes permanent rows: then the chain is checked before, and extended to them.
@@ -350,11 +350,11 @@ def writing(db: sqlite3.Connection, shown: str, *, for_good: bool = True) -> Gen
     """
     try:
         db.execute("BEGIN IMMEDIATE")
-        with damage_told(shown):
+        with damage_explained(name):
             if version(db) < VERSION:
                 _migrate(db)
             elif for_good:
-                _check(db, shown)
+                _check(db, name)
         yield db
         if for_good:
             extend(db)
@@ -365,13 +365,13 @@ def writing(db: sqlite3.Connection, shown: str, *, for_good: bool = True) -> Gen
                 db.execute("ROLLBACK")
         if isinstance(error, sqlite3.Error):
             raise InvalidInput(
-                f"the ledger {shown} cannot be written ({_told(error)}), so nothing is released; make it writable, or "
-                "wait until nobody else uses it"
+                f"the ledger {name} cannot be written ({_error_text(error)}), so nothing is released; make it "
+                "writable, or wait until nobody else uses it"
             ) from None
         raise
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Return an error's text, safe to show although the file may hold anything."""
     return named(" ".join(str(error).split())) or type(error).__name__
 
@@ -381,7 +381,7 @@ def version(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _make(path: Path, shown: str) -> None:
+def _make(path: Path, name: str) -> None:
     """Create a ledger without entries, as a whole or not at all."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as empty:
         for statement in _SCHEMA:
@@ -389,39 +389,39 @@ def _make(path: Path, shown: str) -> None:
         empty.execute(f"PRAGMA application_id={APPLICATION}")
         _migrate(empty)
         content = empty.serialize()
-    with replaced(path, f"the ledger {shown}", fresh=True) as file:
+    with replaced(path, f"the ledger {name}", fresh=True) as file:
         file.write(content)
 
 
-def _check_kind(path: Path, shown: str) -> None:
+def _check_kind(path: Path, name: str) -> None:
     """Refuse a file whose first bytes are not those of a ledger; SQLite would accept an empty file."""
     try:
         if path.exists() and not path.is_file():
-            raise InvalidInput(f"{shown} is no file, so no ledger; name another")
+            raise InvalidInput(f"{name} is no file, so no ledger; name another")
         with path.open("rb") as file:
             head = file.read(_HEADER)
     except FileNotFoundError:
         raise InvalidInput(
-            f"there is no ledger {shown}; check the name, or make one with `shuffledp ledger {shown} --new` (with "
+            f"there is no ledger {name}; check the name, or make one with `shuffledp ledger {name} --new` (with "
             "--limit EPSILON,DELTA for a limit; in Python: Ledger(path, make=True))"
         ) from None
     except OSError as error:
         raise InvalidInput(
-            f"the ledger {shown} cannot be opened ({error.strerror or error}); name another file"
+            f"the ledger {name} cannot be opened ({error.strerror or error}); name another file"
         ) from None
     if not head.startswith(_MAGIC):
         what = "is empty" if not head else "is no ledger"
-        raise InvalidInput(f"{shown} {what}: nothing that was entered is in it; name another file")
+        raise InvalidInput(f"{name} {what}: nothing that was entered is in it; name another file")
     if int.from_bytes(head[_APPLICATION_AT : _APPLICATION_AT + 4]) != APPLICATION:
-        raise InvalidInput(f"{shown} is a database of something else; name another file for the ledger")
+        raise InvalidInput(f"{name} is a database of something else; name another file for the ledger")
 
 
-def _check(db: sqlite3.Connection, shown: str) -> None:
+def _check(db: sqlite3.Connection, name: str) -> None:
     """Check, in a transaction, that a ledger is as this library wrote it."""
     of = version(db)
     if of > VERSION:
         raise InvalidInput(
-            f"the ledger {shown} is of version {of}; this shuffledp reads up to {VERSION}: install the newer one"
+            f"the ledger {name} is of version {of}; this shuffledp reads up to {VERSION}: install the newer one"
         )
     try:
         if _schema(db) != _expected(of):
@@ -433,7 +433,7 @@ def _check(db: sqlite3.Connection, shown: str) -> None:
         else:
             check(db)
     except InvalidInput as broken:
-        raise InvalidInput(f"the ledger {shown} was changed from outside: {broken}{_CHANGED}") from None
+        raise InvalidInput(f"the ledger {name} was changed from outside: {broken}{_CHANGED}") from None
 
 
 def _migrate(db: sqlite3.Connection) -> None:
@@ -454,5 +454,5 @@ def _expected(of: int) -> frozenset[str]:
 
 def _schema(db: sqlite3.Connection) -> frozenset[str]:
     """Return the statements of all tables and triggers in the file, with blanks normalised."""
-    found = db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
-    return frozenset(" ".join(str(sql).split()) for (sql,) in found)
+    statements = db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
+    return frozenset(" ".join(str(sql).split()) for (sql,) in statements)

@@ -242,9 +242,9 @@ def fair_tail_ratio(failures: FloatArray, n: FloatArray) -> FloatArray:
 # ------------------------------------------------------------------ poisson binomial
 # Counts of independent successes with different probabilities: certified lower tails.
 #
-# Three routes, chosen by size: one probability (binomial tails), few users (exact convolution, all terms
+# Three routes, chosen by size: one probability (binomial tails), few trials (exact convolution, all terms
 # positive), and everything else (the transform (L) of `sums`, tilted to each tail, at a cost that does not
-# grow with the number of users).
+# grow with the number of trials).
 
 CONVOLVE_UP_TO = 4096
 MAX_GROUPS = 256
@@ -278,7 +278,7 @@ class SuccessCount:
         keep = (c > 0) & (p > 0)
         if not keep.all():
             p, c = p[keep], c[keep]
-        if p.size and p[0] > p[-1]:  # chances of ascending budgets often fall
+        if p.size and p[0] > p[-1]:  # reversing is cheaper than sorting, and often enough
             p, c = p[::-1], c[::-1]
         if not (p[1:] >= p[:-1]).all():
             order = np.argsort(p, kind="stable")
@@ -417,8 +417,8 @@ class SuccessCount:
 
 def _lower_bounds(count: SuccessCount, x: FloatArray) -> Enclosure:
     """Enclose P(C <= x) for x up to about the mean; 0 where x is negative."""
-    found = count.groups.lower_tails(np.maximum(x, 0.0))
-    return Enclosure(np.where(x < 0, 0.0, np.maximum(found.lower, 0.0)), np.where(x < 0, 0.0, found.upper))
+    tails = count.groups.lower_tails(np.maximum(x, 0.0))
+    return Enclosure(np.where(x < 0, 0.0, np.maximum(tails.lower, 0.0)), np.where(x < 0, 0.0, tails.upper))
 
 
 @dataclass(frozen=True, eq=False)
@@ -447,14 +447,14 @@ class SuccessRange:
         x = np.asarray(x, dtype=np.float64)
         low, high = self.fewest, self.most
         if low.counts.size == high.counts.size == 1 and low.n == high.n and high.probabilities[0] < 1.0:
-            found = high.cdf(x)
-            slack = self._binomial_slack(x, found.lower)
+            enclosure = high.cdf(x)
+            slack = self._binomial_slack(x, enclosure.lower)
             if slack.max(initial=0.0) < 0.1:  # not so if a tail underflows (NaN)
-                return Enclosure(found.lower, np.minimum(found.upper * (1.0 + slack), 1.0))
-        found, apart = high.cdf(x), self._apart
+                return Enclosure(enclosure.lower, np.minimum(enclosure.upper * (1.0 + slack), 1.0))
+        enclosure, apart = high.cdf(x), self._apart
         if apart < _ALIKE:
-            return Enclosure(found.lower, np.minimum(found.upper * (1.0 + 2.0 * apart), 1.0))
-        return Enclosure(found.lower, low.cdf(x).upper)
+            return Enclosure(enclosure.lower, np.minimum(enclosure.upper * (1.0 + 2.0 * apart), 1.0))
+        return Enclosure(enclosure.lower, low.cdf(x).upper)
 
     @property
     def _apart(self) -> float:
@@ -553,17 +553,17 @@ class _Groups:
         It is at least 1.5/deviation; any positive tilt gives valid bounds. Newton's steps are taken for the log-odds
         of the mean, which are nearly linear in theta; halves where a step leaves the bracket.
         """
-        low, high, theta, users = -60.0, 60.0, 0.0, float(self.size.sum())
-        wanted = math.log(anchor / (users - anchor)) if anchor < users else math.inf
+        low, high, theta, trials = -60.0, 60.0, 0.0, float(self.size.sum())
+        wanted = math.log(anchor / (trials - anchor)) if anchor < trials else math.inf
         for _ in range(60):
             tilted = self.p / (self.p + (1.0 - self.p) * math.exp(theta))
             mean, variance = float(tilted @ self.size), float((tilted * (1.0 - tilted)) @ self.size)
             low, high = (theta, high) if mean > anchor else (low, theta)
-            if not (0.0 < mean < users and variance > 0.0 and wanted < math.inf):
+            if not (0.0 < mean < trials and variance > 0.0 and wanted < math.inf):
                 theta = 0.5 * (low + high)
                 continue
-            off = math.log(mean / (users - mean)) - wanted
-            step = off * mean * (users - mean) / (users * variance)
+            off = math.log(mean / (trials - mean)) - wanted
+            step = off * mean * (trials - mean) / (trials * variance)
             if abs(step) < 1e-9:
                 break
             theta = theta + step if low < theta + step < high else 0.5 * (low + high)
@@ -633,7 +633,7 @@ def _far_alias(offset: FloatArray, period: float, tilts: FloatArray, logs: Float
         P.
     tilts, logs : ndarray, shape (tilts,)
         theta and larger tilts t, and upper bounds of log M(-t) of the centred count. By Jensen's inequality the mgf of
-        grouped users is such a bound, for real arguments.
+        grouped trials is such a bound, for real arguments.
     """
     gap = (tilts[1:] - tilts[0]) * period
     logs = logs[1:] - gap - np.log(-np.expm1(-gap))

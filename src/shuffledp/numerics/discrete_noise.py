@@ -282,7 +282,7 @@ def discrete_gaussian(sigma: ArrayLike, n: int, random: Randomness) -> Integers:
 def rounded_laplace(scale: ArrayLike, n: int, random: Randomness) -> Integers:
     """Draw continuous Laplace noise rounded to the nearest whole number: P(|X| >= k) = exp(-(k - 1/2)/scale), k >= 1.
 
-    Rounding is post-processing, so a rounded report has at least the privacy of the continuous one, alone or shuffled.
+    Rounding is post-processing: it increases no divergence between two laws, of one draw or of several together.
 
     Parameters
     ----------
@@ -315,8 +315,7 @@ def rounded_gaussian(sigma: ArrayLike, n: int, random: Randomness) -> Integers:
     """Draw continuous normal noise rounded to the nearest whole number: P(X <= k) = Phi((k + 1/2)/sigma).
 
     An exponential E = -log U is accepted with probability exp(-(E - 1)^2/2), which makes it half-normal (von Neumann
-    1951), then multiplied by sigma, rounded and given a fair sign. Rounding is post-processing, so a rounded report has
-    at least the privacy of the continuous one, alone or shuffled.
+    1951), then multiplied by sigma, rounded and given a fair sign. Rounding is post-processing; see `rounded_laplace`.
 
     Parameters
     ----------
@@ -603,19 +602,19 @@ def layers(scale: float) -> tuple[int, ...]:
         raise InvalidInput(
             f"the scale of wide noise must lie in [{SMALLEST_WIDE:g}, {LARGEST_SCALE:g}]; got {shown(scale)}"
         )
-    asked = math.ceil(Fraction(scale) ** 2 / BASE**2)
+    target = math.ceil(Fraction(scale) ** 2 / BASE**2)
     chain, squares = [1], 1
     while True:  # inner layers as wide as can be, until two more are enough
         widest = math.isqrt(_REACH * squares)
-        found = [
+        pairs = [
             (inner, outer)
-            for inner in range(min(widest, math.isqrt(asked)), 0, -1)[:_CANDIDATES]
-            for rest in (asked - squares - inner**2,)
+            for inner in range(min(widest, math.isqrt(target)), 0, -1)[:_CANDIDATES]
+            for rest in (target - squares - inner**2,)
             for outer in (math.isqrt(max(rest - 1, 0)) + 1,)
             if outer**2 <= _REACH * (squares + inner**2)
         ]
-        if found:
-            inner, outer = min(found, key=lambda pair: pair[0] ** 2 + pair[1] ** 2)
+        if pairs:
+            inner, outer = min(pairs, key=lambda pair: pair[0] ** 2 + pair[1] ** 2)
             return (*chain, inner, outer)
         chain.append(widest)
         squares += widest**2

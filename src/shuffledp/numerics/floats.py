@@ -153,14 +153,14 @@ def largest_below_one(precision: type[np.float32] | type[np.float64]) -> float:
 
 def fraction_up(value: Fraction) -> Upper:
     """Return the smallest double that is at or above a fraction."""
-    found = float(value)
-    return Upper(found if Fraction(found) >= value else next_above(found))
+    nearest = float(value)
+    return Upper(nearest if Fraction(nearest) >= value else next_above(nearest))
 
 
 def fraction_down(value: Fraction) -> Lower:
     """Return the largest double that is at or below a fraction."""
-    found = float(value)
-    return Lower(found if Fraction(found) <= value else next_below(found))
+    nearest = float(value)
+    return Lower(nearest if Fraction(nearest) <= value else next_below(nearest))
 
 
 def root_up(square: Fraction) -> Upper:
@@ -168,14 +168,14 @@ def root_up(square: Fraction) -> Upper:
 
     `math.sqrt` is correctly rounded, so the next double is always enough.
     """
-    found = math.sqrt(fraction_up(square))
-    return Upper(found if Fraction(found) ** 2 >= square else next_above(found))
+    root = math.sqrt(fraction_up(square))
+    return Upper(root if Fraction(root) ** 2 >= square else next_above(root))
 
 
 def root_down(square: Fraction) -> Lower:
     """Return a double at or below the square root of ``square``: the root itself if it is a double; see `root_up`."""
-    found = math.sqrt(fraction_down(square))
-    return Lower(found if Fraction(found) ** 2 <= square else next_below(found))
+    root = math.sqrt(fraction_down(square))
+    return Lower(root if Fraction(root) ** 2 <= square else next_below(root))
 
 
 def decimal_up(value: Decimal) -> Upper:

@@ -113,8 +113,8 @@ def stirling_error(n: FloatArray) -> FloatArray:
 
 # Functions of `scipy.special`, which is loaded at the first call of one of them.
 #
-# Loading it takes as long as a fifth of an answer of `shuffledp amplify`, and much of the library, a participant's
-# client among it, never calls one. Each is SciPy's function of the same name: arguments and results are its own.
+# Loading it takes as long as a fifth of an answer of `shuffledp amplify`, and much of the library never calls
+# one. Each is SciPy's function of the same name: arguments and results are its own.
 
 
 @cache
@@ -354,9 +354,9 @@ def steps_between(least: float, most: float, number: int) -> FloatArray:
         At least 2.
     """
     low, high = log_rounded(float(least)), log_rounded(float(most))
-    found = exp_rounded(low + (high - low) / (number - 1) * np.arange(number))
-    found[0], found[-1] = least, most
-    return found
+    steps = exp_rounded(low + (high - low) / (number - 1) * np.arange(number))
+    steps[0], steps[-1] = least, most
+    return steps
 
 
 def interpolated(x: FloatArray, at: FloatArray, values: FloatArray) -> FloatArray:
@@ -396,15 +396,15 @@ def _chunk(x: FloatArray, less_one: bool) -> FloatArray:
     high, low = _pair(x if every else np.where(inside, x, 0.0), less_one)
     doubt = np.abs(high)
     doubt *= _DOUBT
-    found = high + (low + doubt)
-    sure = found == high + (low - doubt)
+    rounded = high + (low + doubt)
+    sure = rounded == high + (low - doubt)
     if not every:
         small, large = x < _NOTHING, x > _TOO_MUCH
-        found[small], found[large] = -float(less_one), np.inf
+        rounded[small], rounded[large] = -float(less_one), np.inf
         sure = (sure & inside) | small | large
     for i in np.flatnonzero(~sure).tolist():
-        found[i] = _exactly(float(x[i]), less_one)
-    return found
+        rounded[i] = _exactly(float(x[i]), less_one)
+    return rounded
 
 
 def _pair(x: FloatArray, less_one: bool) -> tuple[FloatArray, FloatArray]:
@@ -480,8 +480,8 @@ def _nearest(value: Callable[[Context], Decimal], less: int) -> float:
     digits = _FIRST_DIGITS
     while True:
         context = Context(prec=digits, rounding=ROUND_FLOOR, Emin=-(10**9), Emax=10**9, traps=[])
-        found = value(context)  # correctly rounded; one unit of the last digit is left on either side
-        ends = context.next_minus(found), context.next_plus(found)
+        decimal = value(context)  # correctly rounded; one unit of the last digit is left on either side
+        ends = context.next_minus(decimal), context.next_plus(decimal)
         least, most = (_as_double(Fraction(end) - less) for end in ends)
         if least == most:
             return least

@@ -115,8 +115,8 @@ class LaplaceSum:
             return Interval(max(-math.expm1(-least) * (1.0 - 4.0 * EPS), 0.0), min(alone, 1.0))
         if epsilon > min(_LARGEST, reach * (1.0 - 1e-10)):
             return Interval(0.0, min(alone, 1.0))
-        found = _BestThreshold(self, epsilon, reach).enclosed()
-        upper, lower = min(found.upper, alone, 1.0), found.lower
+        enclosure = _BestThreshold(self, epsilon, reach).enclosed()
+        upper, lower = min(enclosure.upper, alone, 1.0), enclosure.lower
         if upper - lower > 1e-3 and reach > self.deviation / self.widest:
             lower = max(lower, self._crude(epsilon, reach))
         return Interval(min(lower, upper), upper)

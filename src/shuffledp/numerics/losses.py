@@ -131,7 +131,7 @@ class Tilted:
 # No grid is laid over the losses: atoms stay where they are, and the work does not grow with T.
 
 SMALLEST = 1e-300
-"""A divergence below this is reported as the interval [0, SMALLEST]."""
+"""A divergence below this is enclosed by [0, SMALLEST]."""
 _FALL = 46.0
 _SMOOTHING = 0.01
 _WIDEST = 0.25
@@ -223,10 +223,10 @@ class LossSum:
         chernoff = float(np.min(log_m + _log_reach(t) - t * epsilon + rounding))
         if chernoff < math.log(SMALLEST):
             return Interval(extra.lower, extra.upper + SMALLEST)
-        found = self._line(epsilon).value(epsilon, t, log_m)
-        upper = min(found.upper, math.exp(min(chernoff, 1.0)) * (1 + 1e-12))
-        found = Interval(min(max(found.lower, self._complement(epsilon)), found.upper), found.upper)
-        return Interval(min(found.lower, upper) + extra.lower, (upper + extra.upper) * (1 + 4 * EPS))
+        interval = self._line(epsilon).value(epsilon, t, log_m)
+        upper = min(interval.upper, math.exp(min(chernoff, 1.0)) * (1 + 1e-12))
+        interval = Interval(min(max(interval.lower, self._complement(epsilon)), interval.upper), interval.upper)
+        return Interval(min(interval.lower, upper) + extra.lower, (upper + extra.upper) * (1 + 4 * EPS))
 
     def _complement(self, epsilon: float) -> float:
         """Return a lower bound on (H) that is sharp near 1.
@@ -407,13 +407,13 @@ def _alias(theta: float, period: float, t: FloatArray, log_m: FloatArray) -> flo
 
     ``log_m`` is log M(t) of S + U, less t e; (1 - e^-w)_+ <= c(t) e^(t w) for every t > 0.
     """
-    found: list[float] = []
+    bounds: list[float] = []
     for side in (t < theta * (1 - 1e-9), t > theta * (1 + 1e-9)):
         gap = np.abs(t[side] - theta) * period
         rounding = 8.0 * EPS * (np.abs(log_m[side]) + gap + 8.0)
         logs = log_m[side] + _log_reach(t[side]) - gap - np.log(-np.expm1(-gap)) + rounding
-        found.append(float(np.min(logs, initial=700.0)))
-    return float(np.logaddexp(found[0], found[1]))
+        bounds.append(float(np.min(logs, initial=700.0)))
+    return float(np.logaddexp(bounds[0], bounds[1]))
 
 
 # ------------------------------------------------------------------ weighted pair
@@ -664,8 +664,8 @@ class ProductPair:
     @cached_property
     def _largest(self) -> float:
         """Twice the largest absolute value of a finite loss of either factor."""
-        found = [np.abs(loss[np.isfinite(loss)]).max(initial=0.0) for loss in (self._long[2], self._tails[0])]
-        return 2.0 * float(max(found))
+        largest = [np.abs(loss[np.isfinite(loss)]).max(initial=0.0) for loss in (self._long[2], self._tails[0])]
+        return 2.0 * float(max(largest))
 
 
 def multiplied(one: WeightedPair, two: WeightedPair) -> WeightedPair:

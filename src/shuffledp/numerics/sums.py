@@ -69,12 +69,12 @@ def _product(left: ComplexArray, right: ComplexArray) -> ComplexArray:
     Larger products start threads, which wait longer than they compute.
     """
     real, imaginary = np.ascontiguousarray(right.real), np.ascontiguousarray(right.imag)
-    rows, found = max(1, _ONE_THREAD // right.size), list[ComplexArray]()
+    rows, blocks = max(1, _ONE_THREAD // right.size), list[ComplexArray]()
     for start in range(0, left.shape[0], rows):
         part = left[start : start + rows]
         a, b = np.ascontiguousarray(part.real), np.ascontiguousarray(part.imag)
-        found.append((a @ real - b @ imaginary) + 1j * (a @ imaginary + b @ real))
-    return np.concatenate(found)
+        blocks.append((a @ real - b @ imaginary) + 1j * (a @ imaginary + b @ real))
+    return np.concatenate(blocks)
 
 
 def weighted(rows: FloatArray, weights: FloatArray) -> FloatArray:
@@ -127,14 +127,14 @@ def second_order(
     real = (theta * values).astype(np.complex128)
     flat = float((probabilities * expm1_minus(real, np.exp(real)).real).sum())
     slope = float((probabilities * values * np.expm1(theta * values)).sum())
-    found = table[row, column] + flat + 1j * z.imag * slope
+    value = table[row, column] + flat + 1j * z.imag * slope
 
     size = np.abs(z)
     radii = np.geomspace(float(size.min()), float(size.max()) * (1.0 + 1e-12), _RADII)
     reach = radii[:, None] * np.abs(values)
     most = weighted(np.minimum(reach * reach, 8.0 + 2.0 * reach), tilted + probabilities)
-    known = most[np.minimum(np.searchsorted(radii, size), _RADII - 1)]
-    return found, known * (2.0 * values.size + 200.0 + 2.0 * doubt)
+    bound = most[np.minimum(np.searchsorted(radii, size), _RADII - 1)]
+    return value, bound * (2.0 * values.size + 200.0 + 2.0 * doubt)
 
 
 def _laid_out(
@@ -299,8 +299,8 @@ class TiltedSum:
         # 1e-9 is far above what `unsure` and rounding can do
         bound = np.minimum(size + 0.5 * step * each * slope + 1e-9, 1.0)
         fall = -copies * (np.log(bound) @ self.counts) + 0.5 * (s * step * start) ** 2
-        found = (start[fall < FALL][:, None] + np.arange(each)).ravel()
-        return found[found < points]
+        indices = (start[fall < FALL][:, None] + np.arange(each)).ravel()
+        return indices[indices < points]
 
 
 _MAX_POINTS = 1 << 17
@@ -387,8 +387,8 @@ class IndependentSum:
             return self.log_mgf_centered(z)
         laws = list(zip(self.values, self.probabilities, strict=True))
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is asked again below
-            found = [second_order(*law, z, places, self.doubt) for law in laws]
-        second, doubt_second = (np.stack(part, axis=1) for part in zip(*found, strict=True))
+            by_law = [second_order(*law, z, places, self.doubt) for law in laws]
+        second, doubt_second = (np.stack(part, axis=1) for part in zip(*by_law, strict=True))
         shift = z[:, None] * self.means
         moved = second + shift
         doubt_mgf = doubt_second + 4.0 * (1.0 + np.abs(moved) + np.abs(shift))
@@ -397,8 +397,8 @@ class IndependentSum:
             return total, error
         # 1 + moved has lost the digits of a small mgf: sum it as it stands, where `second` drops out but for rounding
         with np.errstate(over="ignore", invalid="ignore"):
-            found = [first_order(*law, z, places, self.doubt) for law in laws]
-        mgf, doubt_mgf = (np.stack(part, axis=1) for part in zip(*found, strict=True))
+            by_law = [first_order(*law, z, places, self.doubt) for law in laws]
+        mgf, doubt_mgf = (np.stack(part, axis=1) for part in zip(*by_law, strict=True))
         mgf += np.maximum(1.0 - self.probabilities.sum(axis=1), 0.0)
         near = np.abs(moved) < _NEAR
         doubt_second = np.where(near, doubt_second, 4.0 * (np.abs(second) + np.abs(shift)))
@@ -474,8 +474,8 @@ def positive_part(total: IndependentSum, smoothing: float = 0.02) -> Interval:
     Interval
         The upper end is inf if the moment generating function overflows everywhere.
     """
-    found = positive_parts(total, np.ones(1), smoothing)
-    return Interval(float(found.lower[0]), float(found.upper[0]))
+    enclosure = positive_parts(total, np.ones(1), smoothing)
+    return Interval(float(enclosure.lower[0]), float(enclosure.upper[0]))
 
 
 def positive_parts(total: IndependentSum, copies: FloatArray, smoothing: float = 0.02) -> Enclosure:
@@ -642,8 +642,8 @@ class _Line:
     def values(self, copies: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper bounds on E (S_1 + ... + S_m)_+ for each m in ``copies``."""
         step = max(1, 400_000 // self.z.size)
-        found = [self._values(copies[start : start + step]) for start in range(0, copies.size, step)]
-        return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
+        parts = [self._values(copies[start : start + step]) for start in range(0, copies.size, step)]
+        return np.concatenate([f[0] for f in parts]), np.concatenate([f[1] for f in parts])
 
     def _values(self, copies: FloatArray) -> tuple[FloatArray, FloatArray]:
         s = self.s

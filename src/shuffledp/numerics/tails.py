@@ -144,9 +144,9 @@ def noise_epsilons(sigma: ArrayLike, delta: float) -> FloatArray:
         middle = low + (high - low) // 2
         fits = normal_divergence(middle.view(np.float64), shift).upper <= delta
         low, high = np.where(fits, low, middle), np.where(fits, middle, high)
-    found = high.view(np.float64)
-    certain = normal_divergence(found, shift).upper <= delta
-    return np.where(done, 0.0, np.where(certain, found, math.inf))
+    epsilons = high.view(np.float64)
+    certain = normal_divergence(epsilons, shift).upper <= delta
+    return np.where(done, 0.0, np.where(certain, epsilons, math.inf))
 
 
 def _area(u: FloatArray, h: FloatArray, height: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -381,7 +381,7 @@ class TiltedSteps:
             reach = 2.0 * math.asin(math.sqrt(0.5 * _FALL / spread))
             most = min(most, math.ceil(reach * period / (2.0 * math.pi)) + 1)
         if most > _MOST_POINTS:
-            raise NotConverged("steps that are hardly ever 0 are not summed for so many; state fewer users")
+            raise NotConverged("steps that are hardly ever 0 are not summed for so many; sum fewer steps")
         return np.arange(most + 1.0) * (2.0 * math.pi / period)
 
     def _powers(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -80,7 +80,7 @@ def error_curve(
     factors : tuple of float
         Positive, ascending.
     """
-    found: list[Point] = []
+    points: list[Point] = []
     few = rule.budgets if rule.seen == "levels" else stand_in(rule.budgets, rule.family)
 
     def at(factor: float) -> Point:
@@ -92,8 +92,8 @@ def error_curve(
     for factor in factors:
         point = attempt(lambda factor=factor: at(factor))
         if not isinstance(point, Refused):
-            found.append(point)
-    return tuple(found)
+            points.append(point)
+    return tuple(points)
 
 
 # What would meet a wanted error that is out of reach.
@@ -237,8 +237,8 @@ def find_remedies(rule: Bucketing, budgets: Budgets, ask: Ask, error: float | No
 def _error_of(rule: Bucketing, budgets: Budgets, ask: Ask) -> float:
     """Return the error of the same way for another population; inf if it cannot be asked."""
     way = Way(rule.mechanism, rule.seen, rule.weights)
-    found = attempt(lambda: ask.bucket(budgets, way).prediction.standard_error)
-    return math.inf if isinstance(found, Refused) else found
+    error = attempt(lambda: ask.bucket(budgets, way).prediction.standard_error)
+    return math.inf if isinstance(error, Refused) else error
 
 
 def _users(rule: Bucketing, budgets: Budgets, small: Budgets, ask: Ask, error: float) -> int | None:
@@ -432,10 +432,10 @@ class Plan(Told):
         )
 
     def _rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
-        found = ((row, row.bucketing) for row in self.alternatives)
+        pairs = ((row, row.bucketing) for row in self.alternatives)
         return ("mechanism", "seen", "standard error", "central epsilon at most"), (
             (row.mechanism, row.seen, *(("–", "–") if rule is None else (f"{row.error:.4g}", rule.certified_epsilon)))
-            for row, rule in found
+            for row, rule in pairs
         )
 
     @property
@@ -510,9 +510,9 @@ def plan(
     check_rounding(levels, drop_below)
     who_stays(budgets, drop_below)
     check_bytes(max_bytes)
-    asked = PlannedQuestion(question, guess)
-    ask = Ask(asked, wish, levels, drop_below, max_bytes)
-    named = asked.mechanisms if mechanisms is None else tuple(mechanisms)
+    planned = PlannedQuestion(question, guess)
+    ask = Ask(planned, wish, levels, drop_below, max_bytes)
+    named = planned.mechanisms if mechanisms is None else tuple(mechanisms)
     ways = [way for way in _ways(budgets, seen) if not (correlated and _needs_independence(way, budgets))]
     if not (named and ways):
         raise InvalidInput(
@@ -520,7 +520,7 @@ def plan(
             "(correlated) show the levels"
         )
     rows = [
-        _as_given(budgets, ask, Way(choice(mechanism, "mechanism", asked.mechanisms), *way))
+        _as_given(budgets, ask, Way(choice(mechanism, "mechanism", planned.mechanisms), *way))
         for mechanism in named
         for way in ways
     ]
@@ -537,7 +537,7 @@ def plan(
         limit = "budgets" if best > target_error else "privacy"
     rule = _rule_of(rows[0])
     return Plan(
-        asked,
+        planned,
         budgets,
         wish.epsilon,
         wish.delta,
@@ -585,29 +585,29 @@ def _as_given(budgets: Budgets, ask: Ask, way: Way) -> Alternative:
         shaped = ask.question.family(way.mechanism, small, way.seen) != family
         return replace(row, given=given, given_epsilon=epsilon, given_bytes=report_bytes(family), shaped=shaped)
 
-    found = attempt(answered)
-    return replace(row, refused=found.reason) if isinstance(found, Refused) else found
+    alternative = attempt(answered)
+    return replace(row, refused=alternative.reason) if isinstance(alternative, Refused) else alternative
 
 
 def _rounded(rows: list[Alternative], budgets: Budgets, ask: Ask) -> list[Alternative]:
     """Return the ways with their roundings, the most promising first; hopeless ones are not rounded."""
-    found: list[Alternative] = []
+    ways: list[Alternative] = []
     best = math.inf
     for row in sorted(rows, key=_error_as_given):
         if row.given is None:
-            found.append(row)
+            ways.append(row)
             continue
         if _hopeless(row, best):
             reason = "its error is larger than the best plan's even with all of everybody's budget"
-            found.append(replace(row, refused=reason))
+            ways.append(replace(row, refused=reason))
             continue
         bucketing = attempt(lambda row=row: ask.bucket(budgets, row.way))
         if isinstance(bucketing, Refused):
-            found.append(replace(row, refused=bucketing.reason))
+            ways.append(replace(row, refused=bucketing.reason))
             continue
-        found.append(replace(row, bucketing=bucketing))
-        best = min(best, found[-1].error)
-    return sorted(found, key=lambda row: (row.error, _error_as_given(row), row.needs_independence))
+        ways.append(replace(row, bucketing=bucketing))
+        best = min(best, ways[-1].error)
+    return sorted(ways, key=lambda row: (row.error, _error_as_given(row), row.needs_independence))
 
 
 def _hopeless(row: Alternative, error: float) -> bool:
@@ -621,19 +621,19 @@ def _with_least(rows: list[Alternative], budgets: Budgets, ask: Ask, error: floa
     def expected(row: Alternative) -> float:  # epsilon falls about as the error rises
         return math.inf if row.given is None else (row.given_epsilon or 0.0) * row.given.standard_error
 
-    found: list[Alternative] = []
+    ways: list[Alternative] = []
     within = ask.wish.epsilon
     for row in sorted(rows, key=expected):
         if _hopeless(row, error) or (row.bucketing is not None and row.error > error):
-            found.append(row)
+            ways.append(row)
             continue
         least = attempt(lambda row=row, within=within: ask.least(budgets, row.way, error, within))
         if isinstance(least, Refused):
-            found.append(row)
+            ways.append(row)
             continue
-        found.append(replace(row, least=least))
-        within = min(within, found[-1].least_epsilon)
-    return sorted(found, key=lambda row: (row.least_epsilon, row.error, _error_as_given(row), row.needs_independence))
+        ways.append(replace(row, least=least))
+        within = min(within, ways[-1].least_epsilon)
+    return sorted(ways, key=lambda row: (row.least_epsilon, row.error, _error_as_given(row), row.needs_independence))
 
 
 def _error_as_given(row: Alternative) -> float:
@@ -644,10 +644,10 @@ def _batch(rule: Bucketing, wish: Wish) -> Budgets:
     """Return the smallest certified batch; the whole population is one."""
     few = rule.budgets if rule.seen == "levels" else stand_in(rule.budgets, rule.family)
     try:
-        found = calibrate_batch(wish.setting(few, rule.family, rule.seen), wish.epsilon, wish.delta).setting.budgets
+        batch = calibrate_batch(wish.setting(few, rule.family, rule.seen), wish.epsilon, wish.delta).setting.budgets
     except InvalidInput:
         return rule.budgets
-    return found if found.n <= rule.budgets.n else rule.budgets
+    return batch if batch.n <= rule.budgets.n else rule.budgets
 
 
 def _check(epsilon: float, delta: float, error: float | None, around: Circumstances, seen: Seen | None) -> Wish:

@@ -130,21 +130,21 @@ def reading(randomizer: FrequencyOracle | NumberRandomizer, epsilons: FloatArray
     return Reading(law, law.variance[0] + 0.5 * law.variance[1] + 0.25 * law.variance[2])
 
 
-def weight_of_reports(known: Reading, weights: Weights | None) -> FloatArray:
+def weight_of_reports(reports: Reading, weights: Weights | None) -> FloatArray:
     """Return the a_i of (E), up to a common factor, as the analyzers choose them, shape (levels,).
 
     Parameters
     ----------
-    known : Reading
+    reports : Reading
         The distribution of each level's reports.
     weights : {"population", "precision"} or None
         How visible levels are combined, as in `shuffledp.questions.question`; None: levels are withheld, all weights
         are the same.
     """
-    slope = known.law.slope
+    slope = reports.law.slope
     if weights is None:
         return np.ones_like(slope)
-    above, below = (slope, known.spread) if weights == "precision" else (np.ones_like(slope), slope)
+    above, below = (slope, reports.spread) if weights == "precision" else (np.ones_like(slope), slope)
     return np.divide(above, below, out=np.zeros_like(slope), where=(slope > 0.0) & (below > 0.0))
 
 
@@ -175,8 +175,8 @@ def predict(
     InvalidInput
         If no report carries information.
     """
-    known = reading(randomizer, budgets.epsilons, budgets.deltas)
-    law, relative, counts = known.law, weight_of_reports(known, weights), budgets.counts.astype(np.float64)
+    reports = reading(randomizer, budgets.epsilons, budgets.deltas)
+    law, relative, counts = reports.law, weight_of_reports(reports, weights), budgets.counts.astype(np.float64)
     total = math.fsum(counts * relative * law.slope)
     if not total > 0.0:
         raise InvalidInput("no report carries information (every epsilon0 is 0); give some users a budget above 0")
@@ -211,8 +211,8 @@ def user_terms(
     at : Prediction
         The prediction whose moments are used.
     """
-    known = reading(randomizer, epsilons, np.full_like(epsilons, delta0))
-    law, relative = known.law, weight_of_reports(known, weights)
+    reports = reading(randomizer, epsilons, np.full_like(epsilons, delta0))
+    law, relative = reports.law, weight_of_reports(reports, weights)
     own = law.variance[0] + law.variance[1] * at.mean + law.variance[2] * at.square
     spread = max(at.square - at.mean**2, 0.0)
     return UserTerms(relative * law.slope, relative**2 * (own + law.slope**2 * spread))
@@ -220,7 +220,7 @@ def user_terms(
 
 def _worst(c1: float, c2: float, uneven: float, moments: Moments) -> tuple[float, float]:
     """Return mean and mean square of the possible records with the largest variance (P)."""
-    found: list[tuple[float, float, float]] = []
+    candidates: list[tuple[float, float, float]] = []
     for share in (1.0,) if moments.binary else (0.0, 1.0):
         # E(t^2) = share mean + (1 - share) mean^2
         line, curve = c1 + share * (c2 + uneven), (1.0 - share) * c2 - share * uneven
@@ -231,8 +231,8 @@ def _worst(c1: float, c2: float, uneven: float, moments: Moments) -> tuple[float
             square = share * mean + (1.0 - share) * mean**2
             if moments.square is not None:
                 square = moments.square
-            found.append((c1 * mean + c2 * square + uneven * (square - mean**2), mean, square))
-    return max(found)[1:]
+            candidates.append((c1 * mean + c2 * square + uneven * (square - mean**2), mean, square))
+    return max(candidates)[1:]
 
 
 # The best few public levels: a dynamic programme over the sorted budgets.
@@ -294,14 +294,14 @@ def best_levels(candidates: Candidates, most: int) -> list[int] | None:
     middle = _middle(candidates)
     if not middle > 0.0:
         return None
-    found: list[tuple[float, list[int]]] = []
+    cuts: list[tuple[float, list[int]]] = []
     for y in middle * _SPREAD:
         chosen = _cut(users, allowed, candidates, float(y), most)
         if chosen is not None:
-            found.append((_precision(candidates, chosen)[0], chosen))
-    if not found:
+            cuts.append((_precision(candidates, chosen)[0], chosen))
+    if not cuts:
         return None
-    best, chosen = max(found)
+    best, chosen = max(cuts)
     for _ in range(_TURNS):
         weight, noise = _sums(candidates, chosen)
         again = _cut(users, allowed, candidates, weight / noise if noise > 0.0 else middle, most)
@@ -428,9 +428,9 @@ def dummies_price(
     check_dummies(randomizer, dummies)
     without = predict(randomizer, budgets, None, moments, width).standard_error
     law = reading(randomizer, budgets.epsilons, budgets.deltas).law
-    told = math.fsum(budgets.counts * law.slope)
+    total_slope = math.fsum(budgets.counts * law.slope)
     of_one = float(reading(randomizer, np.zeros(1), np.zeros(1)).law.variance[0][0])
-    added = width**2 * of_one * _in_dummies(dummies) / told**2
+    added = width**2 * of_one * _in_dummies(dummies) / total_slope**2
     return DummiesPrice(without, math.hypot(without, math.sqrt(added)))
 
 
@@ -664,12 +664,12 @@ class PlannedQuestion:
         dummies : Dummies, optional
             The dummies that the shuffler adds.
         """
-        found = predict(family, budgets, weights, self.moments, self.width)
+        prediction = predict(family, budgets, weights, self.moments, self.width)
         if dummies is None:
-            return found
-        at = Moments(found.mean, found.square, binary=self.moments.binary)
+            return prediction
+        at = Moments(prediction.mean, prediction.square, binary=self.moments.binary)
         error = dummies_price(family, budgets, dummies, at, self.width).total
-        return replace(found, standard_error=error, variance_of_one=error**2 * budgets.n)
+        return replace(prediction, standard_error=error, variance_of_one=error**2 * budgets.n)
 
     def family(self, mechanism: str, budgets: Budgets, seen: Seen) -> Family:
         """Return the randomizer of that name as `release` would run it for these budgets.

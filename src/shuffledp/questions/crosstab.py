@@ -128,12 +128,12 @@ class Responses:
             Source of the simulated tables.
         """
         n = sum(count for count, _ in self.people)
-        found = shares.reshape(self.shape)
-        expected = np.outer(*(project_to_simplex(found.sum(axis=axis)) for axis in (1, 0)))
+        observed = shares.reshape(self.shape)
+        expected = np.outer(*(project_to_simplex(observed.sum(axis=axis)) for axis in (1, 0)))
         if self.optional:  # whoever skips one part skips the other: that alone would look like dependence
-            expected = _independent_answers(project_to_simplex(found.ravel()).reshape(self.shape))
+            expected = _independent_answers(project_to_simplex(observed.ravel()).reshape(self.shape))
         spread = expected * (1.0 - expected) / n + variance
-        statistic = self._distance(found, spread)
+        statistic = self._distance(observed, spread)
         as_far = statistic * (1.0 - TIE)
         further = sum(self._distance(table, spread) >= as_far for table in self._drawn(expected, random))
         return Independence(statistic, (1 + further) / (1 + _TABLES), _TABLES)
@@ -228,10 +228,10 @@ def distance(shares: FloatArray, spread: FloatArray, whole: float = 1.0) -> floa
 
 def _independent_answers(shares: FloatArray) -> FloatArray:
     """Return a table whose answered part, all but the last row and column, is independent with the same margins."""
-    found, answered = shares.copy(), shares[:-1, :-1]
+    table, answered = shares.copy(), shares[:-1, :-1]
     if answered.sum() > 0.0:
-        found[:-1, :-1] = np.outer(answered.sum(axis=1), answered.sum(axis=0)) / answered.sum()
-    return found
+        table[:-1, :-1] = np.outer(answered.sum(axis=1), answered.sum(axis=0)) / answered.sum()
+    return table
 
 
 # The question of two columns of a table file.
@@ -337,7 +337,7 @@ class Crosstab(Question):
         picture=Picture(
             "bars",
             (("bar", "estimate"), ("interval", "{confidence} confidence interval")),
-            truth="true share, known here because the data are public",
+            truth="true share, known here unlike in a real release",
         ),
         noun="cells and margins",
         folded=True,
@@ -409,7 +409,7 @@ class Crosstab(Question):
         ]
         return codes[0] * len(self.columns) + codes[1]
 
-    def answer(self, found: Any, task: Task) -> CrosstabEstimate:
+    def answer(self, estimate: Any, task: Task) -> CrosstabEstimate:
         """Return the estimated cells with what is needed for margins and the test; see `Question.answer`."""
         family, budgets = task.randomizer, task.budgets
         stated = family.support_law(budgets.epsilons)
@@ -417,12 +417,12 @@ class Crosstab(Question):
         law = CountLaw(people, own, other)
         slopes = tuple(zip(people, (stated.own - stated.other).tolist(), strict=True))
         return CrosstabEstimate(
-            found.value,
-            found.standard_error,
-            found.step,
-            found.support,
-            found.uninformative,
-            counts=np.rint(found.value * law.slope + law.mean(0.0)).astype(np.int64),
+            estimate.value,
+            estimate.standard_error,
+            estimate.step,
+            estimate.support,
+            estimate.uninformative,
+            counts=np.rint(estimate.value * law.slope + law.mean(0.0)).astype(np.int64),
             law=law,
             responses=Responses((len(self.rows), len(self.columns)), slopes, law),
             seed=int.from_bytes(task.fingerprint()[:8], "little") >> 1,
@@ -430,7 +430,7 @@ class Crosstab(Question):
 
     def view(
         self,
-        found: CrosstabEstimate,
+        estimate: CrosstabEstimate,
         records: int,
         *,
         level: float = CONFIDENCE,
@@ -440,19 +440,19 @@ class Crosstab(Question):
         """Return the view of cells and margins; see `Question.view`."""
         projected = None
         if simplex:
-            cells = project_to_simplex(found.value).reshape(found.responses.shape)
+            cells = project_to_simplex(estimate.value).reshape(estimate.responses.shape)
             projected = np.concatenate([cells.ravel(), cells.sum(axis=1), cells.sum(axis=0)])
         return View(
             self.shape,
-            found.numbers(level, simultaneous=simultaneous),
+            estimate.numbers(level, simultaneous=simultaneous),
             self.entries,
             cell_name,
             simultaneous=simultaneous,
-            support=found.support,
+            support=estimate.support,
             records=records,
-            more=f"{found.independence.words}.",
+            more=f"{estimate.independence.words}.",
             sentences=("A small p says that rows and columns go together by more than chance and noise.",),
-            after={"independence": dict(vars(found.independence))},
+            after={"independence": dict(vars(estimate.independence))},
             projected=projected,
         )
 

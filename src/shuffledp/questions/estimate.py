@@ -337,13 +337,13 @@ class Added:
         """Return the probability generating function of the number at points x of the unit circle, shape of x."""
         size = x.size if x.size > 1 else 1
         if len(self.chances) == 1:
-            known = np.ones(size, dtype=np.complex128)
+            pgf = np.ones(size, dtype=np.complex128)
         else:  # x are the whole circle's first points: chances beyond it wrap around, as (G) does
             whole = 2 * (size - 1)
             folded = np.zeros(-(-len(self.chances) // whole) * whole)
             folded[: len(self.chances)] = self.chances
-            known = np.fft.rfft(folded.reshape(-1, whole).sum(axis=0)).conj()
-        return known * (1.0 - self.share + self.share * x) ** self.count
+            pgf = np.fft.rfft(folded.reshape(-1, whole).sum(axis=0)).conj()
+        return pgf * (1.0 - self.share + self.share * x) ** self.count
 
 
 NOTHING = Added()
@@ -376,7 +376,7 @@ class CountLaw:
     other: tuple[float, ...]
     added: Added = NOTHING
     target: Literal["share", "mean"] = "share"
-    _known: dict[int, tuple[int, FloatArray]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _cached_laws: dict[int, tuple[int, FloatArray]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _intervals: dict[tuple[int, float], tuple[float, float]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -394,11 +394,11 @@ class CountLaw:
     @cached_property
     def levels(self) -> list[tuple[int, float, float]]:
         """The levels (people, p, q), those with equal p and q joined."""
-        found: dict[tuple[float, float], int] = {}
+        merged: dict[tuple[float, float], int] = {}
         for n, own, other in zip(self.people, self.own, self.other, strict=True):
             if n:
-                found[own, other] = found.get((own, other), 0) + n
-        return [(n, own, other) for (own, other), n in found.items()]
+                merged[own, other] = merged.get((own, other), 0) + n
+        return [(n, own, other) for (own, other), n in merged.items()]
 
     @property
     def slope(self) -> float:
@@ -462,11 +462,11 @@ class CountLaw:
             return 0.5
         if self.affordable:
             about = {round(self.mean(share)) for share in (0.5, self.worst)}
-            found = max(self._half_length(count, miss) for count in about)
-            if found * self.n > _COARSE:
-                return found
+            half_length = max(self._half_length(count, miss) for count in about)
+            if half_length * self.n > _COARSE:
+                return half_length
             around = {count + step for count in about for step in range(-3, 4)}  # ends are whole people: lengths differ
-            return max(found, *(self._half_length(count, miss) for count in around))
+            return max(half_length, *(self._half_length(count, miss) for count in around))
         error = np.asarray(np.sqrt(max(self.variance(self.worst), self.variance(0.5))) / self.slope)
         plain = Estimate(error, error, 1.0 / self.slope, (0.0, 1.0), 0)
         return min(float(plain.half_width(miss, error)), 0.5)
@@ -490,11 +490,11 @@ class CountLaw:
         chances : ndarray
             P(C = start), P(C = start + 1), ...
         """
-        if step not in self._known:
-            if len(self._known) > _MOST_REMEMBERED:
-                self._known.clear()
-            self._known[step] = self._chances(step)
-        return self._known[step]
+        if step not in self._cached_laws:
+            if len(self._cached_laws) > _MOST_REMEMBERED:
+                self._cached_laws.clear()
+            self._cached_laws[step] = self._chances(step)
+        return self._cached_laws[step]
 
     def _sizes(self, share: float) -> tuple[int, int]:
         """Return the number of points of the windows of C and of h."""
@@ -512,17 +512,17 @@ class CountLaw:
         share = step / self.steps
         size, others = self._sizes(share)
         x = np.exp(-2j * np.pi * np.arange(size // 2 + 1) / size)  # real chances: half of the circle is enough
-        found = self.added.at(x.conj()).conj() if len(self.added.chances) > 1 else self.added.at(x)
+        pgf = self.added.at(x.conj()).conj() if len(self.added.chances) > 1 else self.added.at(x)
         if self.target == "mean":
             for n, own, other in self.levels:
-                found = found * (1.0 + (other + (own - other) * share) * (x - 1.0)) ** n
+                pgf = pgf * (1.0 + (other + (own - other) * share) * (x - 1.0)) ** n
         elif others == 1:
             for n, own, other in self.levels:
                 have = step if len(self.levels) == 1 else round(share * n)  # several levels: all of them, or nobody
-                found = found * (1.0 + own * (x - 1.0)) ** have * (1.0 + other * (x - 1.0)) ** (n - have)
+                pgf = pgf * (1.0 + own * (x - 1.0)) ** have * (1.0 + other * (x - 1.0)) ** (n - have)
         else:
-            found = found * self._dealt(step, x, others)
-        law = np.fft.irfft(found, size)
+            pgf = pgf * self._dealt(step, x, others)
+        law = np.fft.irfft(pgf, size)
         start = round(self.mean(share)) - size // 2
         return start, np.maximum(np.roll(law, -(start % size)), 0.0)
 
@@ -625,14 +625,14 @@ def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128
 
     By squaring, which is five times as fast as by logarithms.
     """
-    found: NDArray[np.complex128] | None = None
+    product: NDArray[np.complex128] | None = None
     while exponent:
         if exponent & 1:
-            found = base if found is None else found * base
+            product = base if product is None else product * base
         exponent >>= 1
         if exponent:
             base = base * base
-    return np.ones_like(base) if found is None else found
+    return np.ones_like(base) if product is None else product
 
 
 def _last(tail: Callable[[int], float], least: float, start: int, most: int, spread: float) -> int:
@@ -647,9 +647,9 @@ def _last(tail: Callable[[int], float], least: float, start: int, most: int, spr
         if high - low <= 1:
             break
         guess = min(max(guess, low + 1), high - 1)
-        found = tail(guess)
-        away = _NORMAL.inv_cdf(min(max(found, TINY), LARGEST_BELOW_ONE)) - _NORMAL.inv_cdf(max(least, TINY))
-        low, high = (guess, high) if found > least else (low, guess)
+        mass = tail(guess)
+        away = _NORMAL.inv_cdf(min(max(mass, TINY), LARGEST_BELOW_ONE)) - _NORMAL.inv_cdf(max(least, TINY))
+        low, high = (guess, high) if mass > least else (low, guess)
         guess = (low + high) // 2 if tried > 7 else guess + round(away * spread)
     return low
 

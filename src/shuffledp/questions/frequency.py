@@ -124,7 +124,7 @@ class Frequency(Question):
         picture=Picture(
             "bars",
             (("bar", "estimate"), ("interval", "{confidence} confidence interval")),
-            truth="true share, known here because the data are public",
+            truth="true share, known here unlike in a real release",
         ),
         excerpt="largest",
         noun="estimates",
@@ -156,9 +156,9 @@ class Frequency(Question):
         """
         for parameter, label in (("missing_as", recode.missing_as), ("other", recode.other)):
             if label is not None and label not in self.categories:
-                known = ", ".join(repr(category) for category in self.categories[:5])
+                examples = ", ".join(repr(category) for category in self.categories[:5])
                 more = ", ..." if len(self.categories) > 5 else ""
-                raise InvalidInput(f"`{parameter}` must be a category ({known}{more}); got {shown(label)}")
+                raise InvalidInput(f"`{parameter}` must be a category ({examples}{more}); got {shown(label)}")
         return recode
 
     def records(self, columns: Sequence[Any], recode: Recode, before: int) -> NDArray[np.int64]:
@@ -167,7 +167,7 @@ class Frequency(Question):
 
     def view(
         self,
-        found: Estimate,
+        estimate: Estimate,
         records: int,
         *,
         level: float = CONFIDENCE,
@@ -177,13 +177,13 @@ class Frequency(Question):
         """Return the view of estimated shares; see `Question.view`."""
         return View(
             self.shape,
-            Numbers.of(found, level, simultaneous=simultaneous),
+            Numbers.of(estimate, level, simultaneous=simultaneous),
             [(str(category),) for category in self.categories],
             simultaneous=simultaneous,
-            support=found.support,
+            support=estimate.support,
             records=records,
-            after=reach(found),
-            projected=project_to_simplex(found.value) if simplex else None,
+            after=reach(estimate),
+            projected=project_to_simplex(estimate.value) if simplex else None,
         )
 
 
@@ -308,14 +308,14 @@ class FrequencyTally(Tally):
 
     def _estimate(self, uninformative: int) -> Estimate:
         """Return the estimated frequency of each category from the sums; see `frequency`."""
-        (table,), (found,), n = self._tables, self._sums, self.n
+        (table,), (totals,), n = self._tables, self._sums, self.n
         sums = Sums(*self._public(self._terms))
         scale = 1.0 / sums.weights_total
-        value = (table.read(found, 0) - sums.wrong) * scale
+        value = (table.read(totals, 0) - sums.wrong) * scale
         shares = np.clip(value, 0.0, 1.0)
         centring = 2.0 * sums.own * scale**2  # 2 kappa
         if self.task.by_level:
-            own_counts = table.read(found, 1) - sums.own_wrong
+            own_counts = table.read(totals, 1) - sums.own_wrong
             own = np.clip(own_counts + centring * sums.own, sums.own_least, sums.own_most)
         else:
             own = sums.own * np.clip(shares + centring, 0.0, 1.0)
@@ -340,8 +340,8 @@ class FrequencyTally(Tally):
         counts = plain.value * sums.weights_total + sums.wrong
         law = self._law(slice(None))
         people, own, other = (tuple(column.tolist()) for column in (budgets.counts, law.own, law.other))
-        known = law_of_reports(people, own, other)
-        return CountEstimate(**vars(plain), counts=np.rint(counts).astype(np.int64), law=known)
+        count_law = law_of_reports(people, own, other)
+        return CountEstimate(**vars(plain), counts=np.rint(counts).astype(np.int64), law=count_law)
 
     def _terms(self, rows: slice) -> tuple[FloatArray, ...]:
         """Return each level's terms of the sums in `Sums`, in the order of its fields."""

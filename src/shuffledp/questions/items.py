@@ -96,8 +96,13 @@ class Counted(NamedTuple):
         if total <= 0.0:
             return cls(0.0, 1.0, 0.0, 0.0, 1.0, g)  # any share, off by less than 1
         q, unit = 1.0 / g, 1.0 / total**2
-        known = (squares * q * (1.0 - q) * unit, apart * (1.0 - 2.0 * q) * unit, apart_squares * unit, largest / total)
-        return cls(total, *known, g, round(squares) if equal else 0)
+        coefficients = (
+            squares * q * (1.0 - q) * unit,
+            apart * (1.0 - 2.0 * q) * unit,
+            apart_squares * unit,
+            largest / total,
+        )
+        return cls(total, *coefficients, g, round(squares) if equal else 0)
 
     @classmethod
     def of_equal(cls, n: float, apart: float, g: int) -> Counted:
@@ -162,7 +167,7 @@ class Counted(NamedTuple):
         return Estimate(shape, shape, self.step, (0.0, 1.0), 0)
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """The result of a search.
 
     Parameters
@@ -180,7 +185,7 @@ class Found(NamedTuple):
     full: bool
 
 
-def search(domain: WordItems, cells: Sequence[FloatArray], levels: Sequence[Counted]) -> Found:
+def search(domain: WordItems, cells: Sequence[FloatArray], levels: Sequence[Counted]) -> SearchResult:
     """Follow frequent prefixes from level to level; return the words that are left.
 
     Parameters
@@ -212,13 +217,13 @@ def search(domain: WordItems, cells: Sequence[FloatArray], levels: Sequence[Coun
     return _last(domain, states, paths, full)
 
 
-def _last(domain: WordItems, states: Words, paths: Words, full: bool) -> Found:
+def _last(domain: WordItems, states: Words, paths: Words, full: bool) -> SearchResult:
     """Return the paths whose words can be records: words with one spelling and without white space at their ends."""
     from shuffledp.tables.options import one_spelling
 
     words = [domain.word(path) for path in paths]
     kept = [place for place, word in enumerate(words) if word is not None and one_spelling(word) == word]
-    return Found(tuple(str(words[place]) for place in kept), domain.code(states[kept], domain.levels - 1), full)
+    return SearchResult(tuple(str(words[place]) for place in kept), domain.code(states[kept], domain.levels - 1), full)
 
 
 def followed_above(level: Counted, kept: int, tried: int) -> float:
@@ -272,13 +277,13 @@ def smallest_found(
     kept = domain.kept if isinstance(domain, WordItems) else 1
     cuts = [followed_above(level, kept, count) for count, level in zip(most, levels, strict=False)]
     cuts = [*cuts[: len(levels) - 1], named_above(levels[-1], chance, most[-1])]
-    found = 0.0
+    largest = 0.0
     for cut, level in zip(cuts, levels, strict=True):
         share = max(cut, 0.0)
         for _ in range(_HALVINGS):
             share = max(cut + z * float(level.error(share)), 0.0)
-        found = max(found, share)
-    return found
+        largest = max(largest, share)
+    return largest
 
 
 def most_tried(domain: ItemDomain) -> list[int]:
@@ -438,8 +443,8 @@ class FrequentItems(Question):
             if label is None:
                 continue
             if self.candidates is not None:
-                known = label in self.candidates
-                if not known and parameter == "other":
+                listed = label in self.candidates
+                if not listed and parameter == "other":
                     raise InvalidInput(
                         f"`other` must be a candidate; got {shown(label)}; leave it out, and a record that "
                         "is not listed counts as none of them"
@@ -469,16 +474,16 @@ class FrequentItems(Question):
         words = read_words(column, before, recode)
         domain = self.domain
         assert isinstance(domain, WordItems)
-        found = np.empty((len(words), domain.levels), dtype=np.uint32)
+        codes = np.empty((len(words), domain.levels), dtype=np.uint32)
         for start in range(0, len(words), _ROWS):
             part = words[start : start + _ROWS]
             symbols = word_symbols(part, domain, before + start, cut=self.cut, other=recode.other)
-            found[start : start + _ROWS] = domain.codes(symbols)
-        return found
+            codes[start : start + _ROWS] = domain.codes(symbols)
+        return codes
 
     def view(
         self,
-        found: ItemsEstimate,
+        estimate: ItemsEstimate,
         records: int,
         *,
         level: float = CONFIDENCE,
@@ -487,63 +492,65 @@ class FrequentItems(Question):
     ) -> View:
         """Return the view of the named items; intervals of selected items always hold together. See `Question.view`."""
         del simultaneous, simplex
-        named, listed = found.named(self.false_positives), self.candidates
-        items = [found.items[place] if listed is None else listed[place] for place in named]
-        finds = found.finds(self.false_positives)
+        named, listed = estimate.named(self.false_positives), self.candidates
+        items = [estimate.items[place] if listed is None else listed[place] for place in named]
+        finds = estimate.finds(self.false_positives)
         return View(
             self.shape,
-            Numbers.of(found.at(named), level, simultaneous=True),
+            Numbers.of(estimate.at(named), level, simultaneous=True),
             [(str(item),) for item in items],
             simultaneous=True,
-            support=found.support,
+            support=estimate.support,
             records=records,
-            sentences=tuple(self._sentences(found, finds, level, any_named=bool(items))),
-            after={"search": self._search(found, finds), **reach(found)},
+            sentences=tuple(self._sentences(estimate, finds, level, any_named=bool(items))),
+            after={"search": self._search(estimate, finds), **reach(estimate)},
         )
 
-    def _sentences(self, found: ItemsEstimate, finds: float, level: float, *, any_named: bool) -> list[str]:
+    def _sentences(self, estimate: ItemsEstimate, finds: float, level: float, *, any_named: bool) -> list[str]:
         """Return sentences on how items were searched for, which of them would be found, and what naming means."""
-        domain = found.domain
+        domain = estimate.domain
         if isinstance(domain, ListedItems):
-            said = [f"Items were looked for among {count(domain.count)} candidates; all others count as none of them."]
+            sentences = [
+                f"Items were looked for among {count(domain.count)} candidates; all others count as none of them."
+            ]
         else:
-            said = [
+            sentences = [
                 f"Items were searched for letter by letter, at {domain.levels} levels, each answered by one in "
                 f"{domain.levels} of the people, on average."
             ]
         if finds < 1.0:
-            said.append(f"An item that at least {share(finds)} of the people have is found with a chance of 95 %.")
+            sentences.append(f"An item that at least {share(finds)} of the people have is found with a chance of 95 %.")
         else:
-            said.append("With so few people at such budgets, no item would surely be found, however frequent.")
+            sentences.append("With so few people at such budgets, no item would surely be found, however frequent.")
         chance = percent(self.false_positives)
-        said.append(f"The chance that any item is named that nobody has is at most {chance}.")
+        sentences.append(f"The chance that any item is named that nobody has is at most {chance}.")
         if any_named:
-            said.append(
+            sentences.append(
                 f"The {level:.0%} intervals hold all together, although the data chose the items; one that begins at "
                 "0 says that few may have the item."
             )
         if not isinstance(domain, ListedItems):
-            said.append(
+            sentences.append(
                 "Names and shares are up to a public hash: a share is that of an item and of all words that fall into "
                 f"the same one of {count(1 << domain.bits)} cells."
             )
-        if found.full:
-            said.append(
+        if estimate.full:
+            sentences.append(
                 "More beginnings of words were frequent than the search follows, so items may be missing; ask about "
                 "shorter words, or with a smaller alphabet."
             )
-        return said
+        return sentences
 
-    def _search(self, found: ItemsEstimate, finds: float) -> dict[str, Any]:
+    def _search(self, estimate: ItemsEstimate, finds: float) -> dict[str, Any]:
         """Return the facts on the search that machine-readable output holds."""
         return {
-            "threshold": found.threshold(self.false_positives),
+            "threshold": estimate.threshold(self.false_positives),
             "finds": finds,
             "false_positives": self.false_positives,
-            "levels": found.domain.levels,
-            "cells": 1 << found.domain.bits,
-            "tried": len(found.items),
-            "complete": not found.full,
+            "levels": estimate.domain.levels,
+            "cells": 1 << estimate.domain.bits,
+            "tried": len(estimate.items),
+            "complete": not estimate.full,
         }
 
     def finds(self, budgets: Budgets, people: int | None = None) -> float:
@@ -752,7 +759,7 @@ class ItemTally(Tally):
     def _estimate(self, uninformative: int) -> ItemsEstimate:
         """Search for items, and return the estimated shares of those found; see the module."""
         family, (signs, people) = self._family, self._tables
-        found, counts = self._sums
+        sign_sums, counts = self._sums
         sums = [people.read(counts, row) for row in range(4)]
         equal = not self.task.by_level
         largest = float(signs.coefficients[0].max())
@@ -760,7 +767,7 @@ class ItemTally(Tally):
             Counted.of(total, squares, apart, apart_squares, largest, family.g, equal=equal)
             for total, squares, apart, apart_squares in np.stack(sums, axis=1).tolist()
         )
-        added = signs.read(found, 0).reshape(family.levels, -1)
+        added = signs.read(sign_sums, 0).reshape(family.levels, -1)
 
         def shares(level: int) -> FloatArray:
             total = levels[level].total

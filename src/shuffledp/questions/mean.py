@@ -266,7 +266,7 @@ class Mean(Number):
 
     def view(
         self,
-        found: Estimate,
+        estimate: Estimate,
         records: int,
         *,
         level: float = CONFIDENCE,
@@ -275,9 +275,9 @@ class Mean(Number):
     ) -> View:
         """Return the view of an estimated mean; see `Question.view`."""
         del simplex
-        numbers = Numbers.of(found, level, simultaneous=simultaneous)
-        after = reach(found)
-        return self.number_view(numbers, found.support, records=records, simultaneous=simultaneous, after=after)
+        numbers = Numbers.of(estimate, level, simultaneous=simultaneous)
+        after = reach(estimate)
+        return self.number_view(numbers, estimate.support, records=records, simultaneous=simultaneous, after=after)
 
 
 # The mean of a number from the shuffled reports alone, with its standard error.
@@ -351,7 +351,7 @@ class _Law:
         # of unbounded noise: the scale of Laplace noise of that variance
         self.reach = np.where(self.unbounded, np.sqrt(np.maximum(self.middle, 0.0) / 2.0), law.largest)
 
-    def told(self) -> FloatArray:
+    def square_share(self) -> FloatArray:
         """Return the share max(C, 0)/(C + slope^2) of the squared distance from the centre that enters e, per level."""
         return np.divide(
             np.maximum(self.curved, 0.0), self.around, out=np.zeros_like(self.slope), where=self.around > 0
@@ -359,9 +359,9 @@ class _Law:
 
     def relief(self) -> FloatArray:
         """Return the largest r <= 1 of (M), per level."""
-        known = self.slope > 0.0
-        square = np.where(known, self.slope, 1.0) ** 2
-        return np.where(known, np.clip(-self.curved / square, 0.0, 1.0), 1.0)
+        informative = self.slope > 0.0
+        square = np.where(informative, self.slope, 1.0) ** 2
+        return np.where(informative, np.clip(-self.curved / square, 0.0, 1.0), 1.0)
 
 
 class _Sums(NamedTuple):
@@ -403,12 +403,12 @@ class MeanTally(Tally):
     serves = SHUFFLED
 
     def _layout(self) -> list[LevelSums]:
-        def told(b: FloatArray, law: _Law) -> tuple[FloatArray]:
-            return (b * b * law.told(),)
+        def squared(b: FloatArray, law: _Law) -> tuple[FloatArray]:
+            return (b * b * law.square_share(),)
 
         centres = self._public(lambda rows: (self._law(rows).centre, 1.0))
         self._doubled = round(2.0 * centres[0] / centres[1])  # 2 c, the same for every family here
-        coefficients = self._coefficients(2, told)
+        coefficients = self._coefficients(2, squared)
         tables = [LevelSums(coefficients[:1], 1, 1)]  # sums of any size: 1 stands for their number
         if self.task.seen != "sum" and self._public(lambda rows: (self._law(rows).around,))[0] > 0.0:
             squares = coefficients[1:]
@@ -463,14 +463,14 @@ class MeanTally(Tally):
             bounded &= not law.unbounded.any()
         family, scale = self.task.randomizer, 1.0 / sums.weights
         width = family.high - family.low
-        found = (Estimate if bounded else LongTailedEstimate)(
+        estimate = (Estimate if bounded else LongTailedEstimate)(
             value=np.asarray(family.low + width * fraction),
             standard_error=np.asarray(width * np.sqrt(variance)),
             step=width * reach * scale,
             support=(family.low, family.high),
             uninformative=uninformative,
         )
-        return self.with_law(found)
+        return self.with_law(estimate)
 
     def with_law(self, plain: Estimate) -> Estimate:
         """Return the estimate with the distribution of the number of ones, known of one bit; see `Tally.with_law`."""
@@ -480,11 +480,11 @@ class MeanTally(Tally):
         law = self._law(slice(None))
         columns = (budgets.counts, law.offset + law.slope, law.offset)
         people, own, other = (tuple(column.tolist()) for column in columns)
-        known = law_of_reports(people, own, other, "mean")
+        count_law = law_of_reports(people, own, other, "mean")
         low, high = plain.support  # a setting read from a file states the family on [0, 1]
         fraction = (float(plain.value) - low) / (high - low)
-        ones = np.asarray(round(known.mean(0.0) + known.slope * fraction), dtype=np.int64)
-        return CountEstimate(**vars(plain), counts=ones, law=known)
+        ones = np.asarray(round(count_law.mean(0.0) + count_law.slope * fraction), dtype=np.int64)
+        return CountEstimate(**vars(plain), counts=ones, law=count_law)
 
     def _fraction(self, sums: _Sums) -> tuple[float, float]:
         """Return m of (E), as a fraction of the range, and its variance by (N) or (M)."""
@@ -510,8 +510,8 @@ class MeanTally(Tally):
         if len(self._tables) == 1 or not sums.around > 0.0:
             return 0.25
         excess = float(self._tables[1].read(self._sums[1], 0)[0]) / 4.0 - sums.apart - off * sums.leaning
-        found = (excess / sums.around + 0.25 * SMOOTHING / people) / (1.0 + SMOOTHING / people)
-        return min(found, 0.25)
+        square = (excess / sums.around + 0.25 * SMOOTHING / people) / (1.0 + SMOOTHING / people)
+        return min(square, 0.25)
 
     def _terms(self, rows: slice) -> tuple[FloatArray, ...]:
         """Return each level's terms of the sums in `_Sums`, in the order of its fields."""
@@ -699,15 +699,15 @@ class MeanOfAnswered(Number):
         codes = np.where(np.isnan(records), 2, up.astype(np.int64))
         return randomizer.randomize(codes, epsilons, random)
 
-    def answer(self, found: Any, task: Task) -> AnsweredEstimate:
+    def answer(self, estimate: Any, task: Task) -> AnsweredEstimate:
         """Return the estimated mean from the shares of low, high and no answer; see `Question.answer`."""
         stated = task.randomizer.support_law(task.budgets.epsilons)
         people, slopes = task.budgets.counts.astype(np.float64), stated.own - stated.other
-        low, high = (float(each) for each in found.value[:2])
+        low, high = (float(each) for each in estimate.value[:2])
         whole = low + high
         near = min(max(high / whole, 0.0), 1.0) if whole > 0.0 else 0.5
         tried, total = tried_values(), float(people @ slopes)
-        error = _errors(tried, found.value, people, slopes)
+        error = _errors(tried, estimate.value, people, slopes)
         unit, step = self.high - self.low, 1.0 / total  # the values of two categories are at most 1 apart
         bounded = Estimate(np.zeros(()), np.ones(()), step, (-1.0, 1.0), 0)
         deviation = float(np.interp(near, tried, error)) / max(whole, TINY)
@@ -716,17 +716,17 @@ class MeanOfAnswered(Number):
             standard_error=np.asarray(unit * min(deviation, 1.0)),
             step=unit * step,
             support=(self.low, self.high),
-            uninformative=found.uninformative,
+            uninformative=estimate.uninformative,
             tried=self.low + unit * tried,
             apart=(1.0 - tried) * high - tried * low,
             error=error,
             wide=bounded.half_width,  # type: ignore[arg-type]
-            answered=_answered(found.value, task.budgets, stated.own, slopes),
+            answered=_answered(estimate.value, task.budgets, stated.own, slopes),
         )
 
     def view(
         self,
-        found: AnsweredEstimate,
+        estimate: AnsweredEstimate,
         records: int,
         *,
         level: float = CONFIDENCE,
@@ -735,12 +735,12 @@ class MeanOfAnswered(Number):
     ) -> View:
         """Return the view of the mean, with the share who answered; see `Question.view`."""
         del simplex
-        numbers = Numbers.of(found, level, simultaneous=simultaneous)
-        value, error = float(found.answered.value[0]), float(found.answered.standard_error[0])
-        low, high = (float(end[0]) for end in found.answered.confidence_interval(level))
+        numbers = Numbers.of(estimate, level, simultaneous=simultaneous)
+        value, error = float(estimate.answered.value[0]), float(estimate.answered.standard_error[0])
+        low, high = (float(end[0]) for end in estimate.answered.confidence_interval(level))
         return self.number_view(
             numbers,
-            found.support,
+            estimate.support,
             records=records,
             simultaneous=simultaneous,
             more=_words(value, low, high, level),

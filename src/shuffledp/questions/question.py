@@ -146,20 +146,20 @@ class Numbers:
     high: FloatArray
 
     @staticmethod
-    def of(found: Any, level: float, *, simultaneous: bool) -> Numbers:
+    def of(estimate: Any, level: float, *, simultaneous: bool) -> Numbers:
         """Return the numbers of an estimate, with intervals of a given level.
 
         Parameters
         ----------
-        found : Estimate
+        estimate : Estimate
             An estimate of any kind.
         level : float
             Confidence level, in (0, 1).
         simultaneous : bool
             Whether the intervals hold together.
         """
-        low, high = found.confidence_interval(level, simultaneous=simultaneous)
-        return Numbers(*(np.atleast_1d(column) for column in (found.value, found.standard_error, low, high)))
+        low, high = estimate.confidence_interval(level, simultaneous=simultaneous)
+        return Numbers(*(np.atleast_1d(column) for column in (estimate.value, estimate.standard_error, low, high)))
 
     def times(self, records: int) -> Numbers:
         """Return the numbers multiplied by a public number of records: counts of shares, sums of means."""
@@ -168,7 +168,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Entry:
+class AnswerLine:
     """One number of an answer, with its label and interval.
 
     Parameters
@@ -292,7 +292,7 @@ class View:
         """Counts or sums: the numbers times the number of records; None where the question has neither."""
         return self.numbers.times(self.records) if self.shape.amount else None
 
-    def entries(self, places: Iterable[int] | None = None) -> list[Entry]:
+    def entries(self, places: Iterable[int] | None = None) -> list[AnswerLine]:
         """Return all entries, or those at some indices.
 
         Parameters
@@ -300,19 +300,19 @@ class View:
         places : iterable of int, optional
             Indices from 0; all by default.
         """
-        known = self.numbers
-        error = np.zeros(self.size) if known.error is None else known.error
+        numbers = self.numbers
+        error = np.zeros(self.size) if numbers.error is None else numbers.error
         columns: list[tuple[float, float, float, float]] = np.column_stack(
-            (known.value, error, known.low, known.high)
+            (numbers.value, error, numbers.low, numbers.high)
         ).tolist()
         projected = None if self.projected is None else self.projected.tolist()
-        found: list[Entry] = []
+        entries: list[AnswerLine] = []
         for place in range(self.size) if places is None else places:
             label = tuple(self.labels[place])
             own = None if projected is None else projected[place]
             value, deviation, low, high = columns[place]
-            found.append(Entry(self.name(*label), value, deviation, low, high, own, label))
-        return found
+            entries.append(AnswerLine(self.name(*label), value, deviation, low, high, own, label))
+        return entries
 
     def places(self, most: int) -> list[int]:
         """Return the indices of the entries that are shown if there are very many, as the shape states.
@@ -332,15 +332,15 @@ class View:
         return list(range(most))
 
 
-def reach(found: Any) -> dict[str, Any]:
+def reach(estimate: Any) -> dict[str, Any]:
     """Return what the interval of a difference needs: the largest step of a report, its tails, and the range.
 
     Parameters
     ----------
-    found : Estimate
+    estimate : Estimate
         An estimate of any kind.
     """
-    return {"step": found.step, "long_tailed": found.long_tailed, "range": list(found.support)}
+    return {"step": estimate.step, "long_tailed": estimate.long_tailed, "range": list(estimate.support)}
 
 
 def in_bins(value: float, width: float) -> str:
@@ -423,8 +423,8 @@ class Task:
     @cached_property
     def _digest(self) -> bytes:
         kind = type(self.randomizer)
-        shown = self.weights if self.seen == "levels" else ""
-        lines = ("shuffledp task 1", kind.__qualname__, repr(self.randomizer), self.seen, shown, self.budgets.levels)
+        weights = self.weights if self.seen == "levels" else ""
+        lines = ("shuffledp task 1", kind.__qualname__, repr(self.randomizer), self.seen, weights, self.budgets.levels)
         digest = hashlib.sha256("".join(f"{line}\n" for line in lines).encode())
         for column, form in (
             (self.budgets.epsilons, "<f8"),
@@ -502,12 +502,12 @@ class Question(ABC):
     """
 
     @classmethod
-    def typed(cls, said: Mapping[str, Any]) -> Self:
+    def typed(cls, parameters: Mapping[str, Any]) -> Self:
         """Build the question from parameters that were typed or read from a file.
 
         Parameters
         ----------
-        said : mapping of str to object
+        parameters : mapping of str to object
             The question's parameters by name, as texts or as values. Other keys are ignored. A parameter that is None
             or absent gets its default.
 
@@ -520,7 +520,7 @@ class Question(ABC):
         """
         read: dict[str, Any] = {}
         for name, parameter in inspect.signature(cls).parameters.items():
-            given = said.get(name)
+            given = parameters.get(name)
             if given is not None:
                 read[name] = _READ.get(name, lambda name, given: given)(name, given)
             elif parameter.default is parameter.empty:
@@ -582,7 +582,7 @@ class Question(ABC):
     @abstractmethod
     def view(
         self,
-        found: Any,
+        estimate: Any,
         records: int,
         *,
         level: float = CONFIDENCE,
@@ -593,7 +593,7 @@ class Question(ABC):
 
         Parameters
         ----------
-        found : Estimate or RangeEstimate
+        estimate : Estimate or RangeEstimate
             The analyzer's answer.
         records : int
             Number of records used; public.
@@ -649,18 +649,18 @@ class Question(ABC):
         """Number of columns that hold one record."""
         return 1
 
-    def answer(self, found: Any, task: Task) -> Any:
+    def answer(self, estimate: Any, task: Task) -> Any:
         """Return the answer that a release holds, from what the tally estimated.
 
         Parameters
         ----------
-        found : Estimate or RangeEstimate
+        estimate : Estimate or RangeEstimate
             The tally's estimate.
         task : Task
             The task of the tally.
         """
         del task
-        return found
+        return estimate
 
 
 HOMES: Mapping[str, str] = {

@@ -183,7 +183,7 @@ class Histogram(Number):
 
     def view(
         self,
-        found: Estimate,
+        estimate: Estimate,
         records: int,
         *,
         level: float = CONFIDENCE,
@@ -199,16 +199,16 @@ class Histogram(Number):
 
         return View(
             self.shape,
-            Numbers.of(found, level, simultaneous=simultaneous),
+            Numbers.of(estimate, level, simultaneous=simultaneous),
             list(pairwise(edges.tolist())),
             name,
             simultaneous=simultaneous,
-            support=found.support,
+            support=estimate.support,
             records=records,
             told=f", in {count(self.bins)} bins",
             before={"low": float(edges[0]), "high": float(edges[-1]), "bins": self.bins},
-            after=reach(found),
-            projected=project_to_simplex(found.value) if simplex else None,
+            after=reach(estimate),
+            projected=project_to_simplex(estimate.value) if simplex else None,
         )
 
 
@@ -294,7 +294,7 @@ class Quantiles(Number):
 
     def view(
         self,
-        found: RangeEstimate,
+        estimate: RangeEstimate,
         records: int,
         *,
         level: float = CONFIDENCE,
@@ -305,18 +305,18 @@ class Quantiles(Number):
         del records, simplex
         edges, at = self.grid.edges, np.array(self.at)
         each = 1.0 - (1.0 - level) / at.size if simultaneous else level
-        low, high = found.quantile_interval(at, edges, each)
-        band = found.below_interval(level)
+        low, high = estimate.quantile_interval(at, edges, each)
+        band = estimate.below_interval(level)
         return View(
             self.shape,
-            Numbers(found.quantiles(at, edges), None, low, high),
+            Numbers(estimate.quantiles(at, edges), None, low, high),
             [(probability,) for probability in self.at],
             _below,
             simultaneous=simultaneous,
             width=float(edges[1] - edges[0]),
             told=f", told to one of {count(self.bins)} bins",
             before={"low": float(edges[0]), "high": float(edges[-1]), "bins": self.bins},
-            curve=Curve(edges, found.below, found.below_error, *band, found.rising),
+            curve=Curve(edges, estimate.below, estimate.below_error, *band, estimate.rising),
         )
 
 
@@ -384,18 +384,18 @@ class RangeEstimate:
     @property
     def below(self) -> FloatArray:
         """Estimated fraction below each edge, shape (bins + 1,), from 0 to 1; unbiased, so not always increasing."""
-        found = np.concatenate(([0.0], np.cumsum(self.bins)))
-        found[-1] = 1.0  # the equations say so; cumsum rounds
-        return found
+        cumulative = np.concatenate(([0.0], np.cumsum(self.bins)))
+        cumulative[-1] = 1.0  # the equations say so; cumsum rounds
+        return cumulative
 
     @property
     def rising(self) -> FloatArray:
         """The non-decreasing function closest to `below` (isotonic regression), shape (bins + 1,), from 0 to 1."""
         from scipy.optimize import isotonic_regression  # a tenth of a second, which only quantiles pay
 
-        found = np.clip(isotonic_regression(self.below).x, 0.0, 1.0)
-        found[0], found[-1] = 0.0, 1.0
-        return found
+        fitted = np.clip(isotonic_regression(self.below).x, 0.0, 1.0)
+        fitted[0], fitted[-1] = 0.0, 1.0
+        return fitted
 
     @property
     def below_error(self) -> FloatArray:
@@ -572,9 +572,9 @@ class TreeTally(Tally):
 
     def _estimate(self, uninformative: int) -> RangeEstimate:
         """Return the consistent estimates of all ranges from the counts."""
-        tree, (table,), (found,) = self._tree, self._tables, self._sums
-        counts, largest = table.read(found, 0), float(table.coefficients[0].max())
-        squares, kept, reports = (np.add.reduceat(table.read(found, row), tree.offsets[:-1]) for row in (1, 2, 3))
+        tree, (table,), (totals,) = self._tree, self._tables, self._sums
+        counts, largest = table.read(totals, 0), float(table.coefficients[0].max())
+        squares, kept, reports = (np.add.reduceat(table.read(totals, row), tree.offsets[:-1]) for row in (1, 2, 3))
         if not self.task.by_level:  # which budget sent which report is not known: their mean is
             kept = reports * (self._public(lambda rows: (self._law(rows),))[0] / self.n)
         nodes: list[FloatArray] = []
@@ -609,11 +609,11 @@ def consistent(
         pooled = 1.0 / (1.0 / variance + 1.0 / total)
         z.insert(0, pooled * (own / variance + value / total))
         u.insert(0, pooled)
-    parent, found = np.ones(1), []
+    parent, fractions = np.ones(1), []
     for value, variance in zip(z, u, strict=True):
         family = np.arange(value.size) // branching
         places = np.arange(0, value.size, branching)
         missing = (parent - np.add.reduceat(value, places)) / np.add.reduceat(variance, places)
         parent = value + variance * missing[family]
-        found.append(parent)
-    return tuple(found), tuple(u)
+        fractions.append(parent)
+    return tuple(fractions), tuple(u)

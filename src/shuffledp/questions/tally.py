@@ -310,8 +310,8 @@ class LevelSums:
             chunk, at = codes[start : start + _ROWS], np.asarray(levels)[start : start + _ROWS]
             for scales in self._scales:
                 slots = scales.units.size
-                found = np.bincount(scales.slot[at] * size + chunk, scales.whole[at], slots * size)
-                out[scales.first : scales.first + slots] += found.astype(np.int64).reshape(slots, size)
+                counts = np.bincount(scales.slot[at] * size + chunk, scales.whole[at], slots * size)
+                out[scales.first : scales.first + slots] += counts.astype(np.int64).reshape(slots, size)
         return out
 
     def add_numbers(self, values: Whole, levels: Whole | None) -> NDArray[np.object_]:
@@ -385,8 +385,8 @@ def _limb_sums(values: Whole, slot: Whole, whole: Whole | None, slots: int) -> N
     while rest.any():
         last = bool((np.abs(rest) < 1 << limb).all())
         part = rest if last else rest & ((1 << limb) - 1)
-        found = np.bincount(slot, part if whole is None else part * whole, slots)
-        total += np.array([int(one) << shift for one in found.tolist()], dtype=object)
+        sums = np.bincount(slot, part if whole is None else part * whole, slots)
+        total += np.array([int(one) << shift for one in sums.tolist()], dtype=object)
         rest, shift = (rest - part) >> limb, shift + limb
     return total
 
@@ -637,9 +637,9 @@ class Tally(ABC):
         parts: list[FloatArray] = []
         for rows in self._chunks():
             law = self._law(rows)
-            known, noise = self._information(law)
-            above, below = (known, noise) if self.task.weights == "precision" else (1.0, known)
-            a = np.divide(above, below, out=np.zeros_like(known), where=known > 0.0)
+            information, noise = self._information(law)
+            above, below = (information, noise) if self.task.weights == "precision" else (1.0, information)
+            a = np.divide(above, below, out=np.zeros_like(information), where=information > 0.0)
             parts.append(np.stack((a, *(more(a, law) if more else ()))))
         return np.concatenate(parts, axis=1)
 
@@ -689,8 +689,8 @@ def _key_sum(counts: Whole) -> int:
 
 
 def _named(task: Task) -> str:
-    shown = f", weights {task.weights}" if task.seen == "levels" else ""
-    return f"{task.randomizer!r} of {task.budgets!r}, seen {task.seen}{shown}"
+    weights = f", weights {task.weights}" if task.seen == "levels" else ""
+    return f"{task.randomizer!r} of {task.budgets!r}, seen {task.seen}{weights}"
 
 
 def _width(sums: NDArray[Any]) -> int:

@@ -59,7 +59,7 @@ class Variance(Number):
 
     def view(
         self,
-        found: VarianceEstimate,
+        estimate: VarianceEstimate,
         records: int,
         *,
         level: float = CONFIDENCE,
@@ -68,14 +68,14 @@ class Variance(Number):
     ) -> View:
         """Return the view of an estimated variance; see `Question.view`."""
         del records, simplex
-        numbers = Numbers.of(found, level, simultaneous=simultaneous)
+        numbers = Numbers.of(estimate, level, simultaneous=simultaneous)
         (entry,) = np.column_stack((numbers.value, numbers.low, numbers.high)).tolist()
         # a deviation is the root of what is at least 0
         root, low, high = (math.sqrt(max(x, 0.0)) for x in entry)
         words = [near(x, 3) for x in (root, low, high)]
         return self.number_view(
             numbers,
-            found.support,
+            estimate.support,
             simultaneous=simultaneous,
             more=f"That is a standard deviation of {words[0]}, between {words[1]} and {words[2]}.",
             after={"standard_deviation": {"estimate": root, "confidence_interval": [low, high]}},
@@ -230,11 +230,11 @@ class VarianceTally(Tally):
                 f"the range is {width} wide; for a variance its width must lie between {_NARROWEST:g} and {_WIDEST:g}, "
                 "so that squares do not leave double precision: count in other units"
             )
-        known = int(self._public(lambda rows: (self._law(rows) > 0.0,))[0])
-        if known < 3:
+        informative = int(self._public(lambda rows: (self._law(rows) > 0.0,))[0])
+        if informative < 3:
             raise InvalidInput(
-                f"a variance needs reports that carry information from at least three of the users; there are {known}; "
-                "ask more users, or give them budgets above 0"
+                "a variance needs reports that carry information from at least three of the users; there are "
+                f"{informative}; ask more users, or give them budgets above 0"
             )
         return [LevelSums(self._coefficients(5, more), 4, self.task.budgets.n)]
 

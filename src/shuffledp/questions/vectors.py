@@ -188,7 +188,7 @@ class VectorMean(Question):
 
     def view(
         self,
-        found: Estimate,
+        estimate: Estimate,
         records: int,
         *,
         level: float = CONFIDENCE,
@@ -199,13 +199,13 @@ class VectorMean(Question):
         del simplex
         return View(
             self.shape,
-            Numbers.of(found, level, simultaneous=simultaneous),
-            [(place,) for place in range(found.value.size)],
+            Numbers.of(estimate, level, simultaneous=simultaneous),
+            [(place,) for place in range(estimate.value.size)],
             _numbered,
             simultaneous=simultaneous,
-            support=found.support,
+            support=estimate.support,
             records=records,
-            after=reach(found),
+            after=reach(estimate),
         )
 
 
@@ -304,14 +304,14 @@ class VectorTally(Tally):
     def _estimate(self, uninformative: int) -> VectorEstimate:
         """Return the estimated mean vector from the sums; see `vector_mean`."""
         family, n, bound = self._family, self.n, self._family.bound
-        table, found = self._tables[0], self._sums[0]
+        table, totals = self._tables[0], self._sums[0]
 
         def terms(rows: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
             a, ones = self._at(table, 0, rows), np.ones_like(self._law(rows))
             return a * self._law(rows), a * a * ones, a**4 * ones
 
         slope, squared, fourth = self._public(terms)
-        scale, sums = bound / slope, table.read(found, 0)
+        scale, sums = bound / slope, table.read(totals, 0)
         if isinstance(family, CoordinateSampling):
             value = (sums[1::2] - sums[::2]) * scale
             moments = np.full(family.dimension, squared / family.dimension)

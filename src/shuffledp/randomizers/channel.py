@@ -238,10 +238,10 @@ class Channel:
         masses, places = rows[third], np.flatnonzero(used)
         losses = [log_ratio(self._exact(int(y))[first], self._exact(int(y))[second]) for y in places]
         one, two = rows[first][places] / masses[places], rows[second][places] / masses[places]
-        known = np.array(losses)
+        log_ratios = np.array(losses)
         return (
-            PairBlanket(1.0, masses[places], one, two, known, None, LOSS_ULPS),
-            PairBlanket(1.0, masses[places], two, one, -known, None, LOSS_ULPS),
+            PairBlanket(1.0, masses[places], one, two, log_ratios, None, LOSS_ULPS),
+            PairBlanket(1.0, masses[places], two, one, -log_ratios, None, LOSS_ULPS),
         )
 
     @cached_property
@@ -268,11 +268,11 @@ class Channel:
 
     @cached_property
     def _pairs(self) -> tuple[PairBlanket, ...]:
-        found: dict[object, PairBlanket] = {}
+        pairs: dict[object, PairBlanket] = {}
         for first, second in combinations(range(self.matrix.shape[0]), 2):
             for key, pair in self._blanket.both_ways(first, second):
-                found.setdefault(key, pair)
-        return tuple(found.values())
+                pairs.setdefault(key, pair)
+        return tuple(pairs.values())
 
 
 def _checked(matrix: ArrayLike) -> FloatArray:

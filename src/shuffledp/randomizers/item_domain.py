@@ -134,8 +134,8 @@ class WordItems:
         length = whole_number(self.length, "items take a whole `max_length`", 1, MOST_LENGTH)
         object.__setattr__(self, "length", length)
         object.__setattr__(self, "salt", whole_number(self.salt, "items take a whole `salt`", 0, 2**64 - 1))
-        known = self.characters
-        if self.alphabet != UTF8 and (len(known) < 2 or len(set(known)) < len(known) or "\0" in known):
+        symbols = self.characters
+        if self.alphabet != UTF8 and (len(symbols) < 2 or len(set(symbols)) < len(symbols) or "\0" in symbols):
             raise InvalidInput(
                 f"`alphabet` must be {', '.join((*PRESETS, UTF8))}, several of them joined with +, or at least two "
                 f"different characters; got {shown(self.alphabet)}"
@@ -164,11 +164,11 @@ class WordItems:
     @cached_property
     def blocks(self) -> tuple[int, ...]:
         """Number of characters of each block; the first one is longer, as the search extends a single prefix by it."""
-        found = [min(self._largest(1 << BITS), self.length)]
+        sizes = [min(self._largest(1 << BITS), self.length)]
         step = self._largest(LARGEST_BLOCK)
-        while sum(found) < self.length:
-            found.append(min(step, self.length - sum(found)))
-        return tuple(found)
+        while sum(sizes) < self.length:
+            sizes.append(min(step, self.length - sum(sizes)))
+        return tuple(sizes)
 
     @property
     def kept(self) -> int:
@@ -187,10 +187,10 @@ class WordItems:
 
     def _largest(self, most: int) -> int:
         """Return how many characters have at most so many words; at least 1."""
-        found = 1
-        while self.size ** (found + 1) <= most:
-            found += 1
-        return found
+        characters = 1
+        while self.size ** (characters + 1) <= most:
+            characters += 1
+        return characters
 
     def codes(self, symbols: NDArray[np.uint8] | NDArray[np.uint32]) -> Codes:
         """Return the code of each word at each level of the search.
@@ -205,16 +205,16 @@ class WordItems:
         ndarray of uint32, shape (n, levels)
             The codes, below 2^bits.
         """
-        found = np.empty((symbols.shape[0], self.levels), dtype=np.uint32)
+        table = np.empty((symbols.shape[0], self.levels), dtype=np.uint32)
         state, start = self.root(symbols.shape[0]), 0
         for level, block in enumerate(self.blocks):
             value = np.zeros(symbols.shape[0], dtype=np.uint64)
             for place in range(start, start + block):
                 value = value * np.uint64(self.size) + symbols[:, place]
             state, start = self.extended(state, value), start + block
-            found[:, level] = self.code(state, level)
-        found[:, -1] = self.code(state, self.levels - 1)
-        return found
+            table[:, level] = self.code(state, level)
+        table[:, -1] = self.code(state, self.levels - 1)
+        return table
 
     def root(self, n: int) -> Words:
         """Return n copies of the 64-bit hash state of the empty prefix, from which `extended` starts."""

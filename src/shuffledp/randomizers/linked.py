@@ -109,15 +109,15 @@ def _changing_pairs(
 ) -> tuple[PairBlanket, ...]:
     """Pairs against omega uniform: r_b = gamma E^(rounds in which the report lies in the set of record b)."""
     powers = _powers(epsilon0, rounds)
-    found: list[PairBlanket] = []
+    pairs: list[PairBlanket] = []
     for differing in range(rounds, rounds - 1 if constant else 0, -1):
         counts, total = _hits(sets, rounds, differing)
         first, second = np.nonzero(counts)
         masses = np.array([count / total for count in counts[first, second]])  # whole numbers, rounded once
         ratios0, ratios1 = gamma * powers[first], gamma * powers[second]
         losses = (first - second).astype(np.float64) * epsilon0
-        found.append(_pair(gamma, masses, ratios0, ratios1, losses, ([], [])))
-    return tuple(found)
+        pairs.append(_pair(gamma, masses, ratios0, ratios1, losses, ([], [])))
+    return tuple(pairs)
 
 
 @lru_cache(maxsize=128)
@@ -264,15 +264,15 @@ def from_cells(gamma: float, cells: Iterable[Cell]) -> PairBlanket:
     cells : iterable of Cell
         Masses of omega, R(x0) and R(x1), and the loss, for each group of outputs.
     """
-    known: list[tuple[float, float, float, float]] = []
+    kept: list[tuple[float, float, float, float]] = []
     left: tuple[list[float], list[float]] = [], []
     for mass, chance0, chance1, loss in cells:
         if float(mass) < LEAST_MASS:
             left[0].append(round_up(float(chance0)))
             left[1].append(round_up(loss, _LOSS_ULPS))
         else:
-            known.append((float(mass), float(chance0 / mass), float(chance1 / mass), loss))
-    masses, ratios0, ratios1, losses = np.array(known).reshape(len(known), 4).T.copy()
+            kept.append((float(mass), float(chance0 / mass), float(chance1 / mass), loss))
+    masses, ratios0, ratios1, losses = np.array(kept).reshape(len(kept), 4).T.copy()
     return _pair(gamma, masses, ratios0, ratios1, losses, left)
 
 
@@ -310,21 +310,21 @@ def _types(k: int, rounds: int) -> list[tuple[tuple[int, int, int], int]]:
     if k == 2:
         split = [(ones, rounds - ones) for ones in range(rounds + 1)]
         return [((*both, min(both)), ways) for both, ways in zip(split, _choices(rounds), strict=True)]
-    found: list[tuple[tuple[int, int, int], int]] = []
+    types: list[tuple[tuple[int, int, int], int]] = []
     others = [_at_least(k - 2, least, rounds) for least in range(rounds // k + 2)] if k > 3 else []
     for first, choose_first in enumerate(_choices(rounds)):
         for second, choose_second in enumerate(_choices(rounds - first)):
             chosen, rest, fewest = choose_first * choose_second, rounds - first - second, min(first, second)
             if k == 3:  # one other category, which has all the rest
-                found.append(((first, second, min(fewest, rest)), chosen))
+                types.append(((first, second, min(fewest, rest)), chosen))
                 continue
             for least in range(min(fewest, rest // (k - 2)) + 1):
                 ways = others[least][rest]
                 if least < fewest:  # then one of the others has exactly that many
                     ways -= others[least + 1][rest]
                 if ways:
-                    found.append(((first, second, least), chosen * ways))
-    return found
+                    types.append(((first, second, least), chosen * ways))
+    return types
 
 
 def _choices(n: int) -> list[int]:

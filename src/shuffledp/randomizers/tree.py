@@ -85,10 +85,10 @@ class RangeTree(TwoLevelFamily):
     @property
     def nodes(self) -> tuple[int, ...]:
         """Number of nodes with bins below them, from the topmost level down; the last is the number of bins."""
-        found = [self.bins]
-        while found[-1] > self.branching:
-            found.append(-(-found[-1] // self.branching))
-        return tuple(reversed(found))
+        counts = [self.bins]
+        while counts[-1] > self.branching:
+            counts.append(-(-counts[-1] // self.branching))
+        return tuple(reversed(counts))
 
     @property
     def orders(self) -> tuple[int, ...]:

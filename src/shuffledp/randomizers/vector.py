@@ -431,12 +431,12 @@ class DirectionCodebook(SeededFamily):
             If a report is no seed and index.
         """
         seeds, index = self.read(reports)
-        found = self._directions(seeds, (index >> 1).astype(np.uint64)[:, None])[:, 0]
+        vectors = self._directions(seeds, (index >> 1).astype(np.uint64)[:, None])[:, 0]
         if self.inner is not None:
-            found = np.matmul(found[:, None, :], self._frame(seeds))[:, 0]
-        found /= np.sqrt(np.einsum("nd,nd->n", found, found))[:, None]
-        found[(index & 1) == 1] *= np.float32(-1.0)
-        return found
+            vectors = np.matmul(vectors[:, None, :], self._frame(seeds))[:, 0]
+        vectors /= np.sqrt(np.einsum("nd,nd->n", vectors, vectors))[:, None]
+        vectors[(index & 1) == 1] *= np.float32(-1.0)
+        return vectors
 
     @property
     def unit(self) -> float:
@@ -461,11 +461,11 @@ class DirectionCodebook(SeededFamily):
         a sine differently, in the last bit of a double, entries differ with chance 2^-30.
         """
         seeds, index = self.read(reports)
-        found = self._directions(seeds, (index >> 1).astype(np.uint64)[:, None], np.float64)[:, 0]
+        vectors = self._directions(seeds, (index >> 1).astype(np.uint64)[:, None], np.float64)[:, 0]
         if self.inner is not None:
-            found = fixed_sum(found[:, :, None] * self._frame(seeds, np.float64))
-        found /= np.sqrt(fixed_sum(found * found))[:, None] * np.where(index & 1, -1.0, 1.0)[:, None]
-        return np.rint(found / self.unit).astype(np.int64)
+            vectors = fixed_sum(vectors[:, :, None] * self._frame(seeds, np.float64))
+        vectors /= np.sqrt(fixed_sum(vectors * vectors))[:, None] * np.where(index & 1, -1.0, 1.0)[:, None]
+        return np.rint(vectors / self.unit).astype(np.int64)
 
     def whole_squares(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the squares of given `whole_values` in whole multiples of `square_unit`, in the same shape."""
@@ -503,7 +503,7 @@ def _design(
     wanted = (1.0 + slack) * (best**-2.0 - 1.0)
     inners: list[int | None] = [None, *(inner for inner in _INNER if 2 * inner <= dimension)]
     shapes = [(_cost(dimension, bases, inner), bases, inner) for bases in _BASES for inner in inners]
-    found: list[tuple[float, int, int, int | None]] = []
+    designs: list[tuple[float, int, int, int | None]] = []
     for cost, bases, inner in sorted(shapes, key=lambda shape: (shape[0], shape[1], shape[2] or 0)):
         if cost > _MOST:
             break
@@ -513,5 +513,5 @@ def _design(
             error = slope**-2.0 - 1.0
             if error <= wanted:
                 return 2 * bases, close, inner
-            found.append((error, 2 * bases, close, inner))
-    return min(found, key=lambda design: design[0])[1:]
+            designs.append((error, 2 * bases, close, inner))
+    return min(designs, key=lambda design: design[0])[1:]

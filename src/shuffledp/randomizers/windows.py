@@ -166,16 +166,16 @@ class WindowFamily(TwoLevelFamily):
             Local budget, nats, from 0 to 700.
         """
         budget = one_budget(epsilon0)
-        found = self.worst_places(budget)
+        places = self.worst_places(budget)
         decay, rise = math.exp(-budget), -math.expm1(-budget)
-        own = decay + rise * (found.likely / found.whole)  # R over e^epsilon0 gamma omega
-        apart = found.omega * (own[..., 0] - own[..., 1]) ** 2 / own[..., 2]
+        own = decay + rise * (places.likely / places.whole)  # R over e^epsilon0 gamma omega
+        apart = places.omega * (own[..., 0] - own[..., 1]) ** 2 / own[..., 2]
         at = int(np.argmax(apart.sum(axis=1)))
-        there = found.omega[at] > 0.0
-        own, omega = own[at][there], found.omega[at][there]
+        there = places.omega[at] > 0.0
+        own, omega = own[at][there], places.omega[at][there]
         ratios = own[:, :2] / own[:, 2:]
         masses = omega * own[:, 2]
-        moved = rise * (found.likely[at, there, 0] - found.likely[at, there, 1]) / found.whole
+        moved = rise * (places.likely[at, there, 0] - places.likely[at, there, 1]) / places.whole
         losses = np.where(moved < 0.0, -np.log1p(-moved / own[:, 0]), np.log1p(moved / own[:, 1]))
         masses = masses / math.fsum(masses.tolist())
         return (

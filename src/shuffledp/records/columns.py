@@ -153,8 +153,8 @@ def _unlisted(entry: object, row: int, labels: tuple[Hashable, ...], parameter: 
             "person; give each category a column of 0 and 1, and ask for their vector mean with norm 1 in linf",
             entry,
         )
-    known = ", ".join(shown(label) for label in labels[:5]) + (", ..." if len(labels) > 5 else "")
-    what = "is missing" if parameter == "missing_as" else f"is {VALUE}, none of the categories ({known})"
+    examples = ", ".join(shown(label) for label in labels[:5]) + (", ..." if len(labels) > 5 else "")
+    what = "is missing" if parameter == "missing_as" else f"is {VALUE}, none of the categories ({examples})"
     means_missing = str(entry).strip().lower() in (*MISSING[1:], ".", "-", "?", "#n/a", "#null!", "#value!")
     word = parameter == "other" and means_missing
     otherwise = "; if it is a word for missing, name it with `missing_values`" if word else ""
@@ -168,9 +168,9 @@ def _unlisted(entry: object, row: int, labels: tuple[Hashable, ...], parameter: 
 
 def _several(entry: str, labels: tuple[Hashable, ...]) -> bool:
     """Return whether an entry consists of two or more of the categories, separated as survey tools do."""
-    known = {one_spelling(label) for label in labels}
+    spellings = {one_spelling(label) for label in labels}
     cut = ([one_spelling(part) for part in entry.split(mark)] for mark in _JOINING)
-    return any(len(parts) > 1 and all(part in known for part in parts) for parts in cut)
+    return any(len(parts) > 1 and all(part in spellings for part in parts) for parts in cut)
 
 
 def as_labels(records: Any) -> Any:
@@ -235,8 +235,8 @@ def _places(column: pl.Series, names: list[str]) -> NDArray[np.int64]:
     """Return the index of each entry among the names, -1 for the others and for empty entries."""
     import polars as pl
 
-    found = column.cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int64)
-    codes = (found.fill_null(-1) if found.null_count() else found).to_numpy()
+    physical = column.cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int64)
+    codes = (physical.fill_null(-1) if physical.null_count() else physical).to_numpy()
     blank = [code for code, name in enumerate(names) if not name.strip()]
     return np.where(np.isin(codes, blank), -1, codes) if blank else codes
 
@@ -270,10 +270,10 @@ def _label_codes(column: Any, labels: tuple[Hashable, ...]) -> NDArray[np.int64]
         chunk = column[start : start + _CHUNK]
         entries = chunk.tolist() if isinstance(chunk, np.ndarray) else chunk
         try:
-            found = np.fromiter(map(place.get, entries, repeat(-1)), dtype=np.int64, count=len(entries))
+            chunk_codes = np.fromiter(map(place.get, entries, repeat(-1)), dtype=np.int64, count=len(entries))
         except TypeError:
             raise InvalidInput("a record is not a label but a container; give one label per user") from None
-        codes[start : start + _CHUNK] = found
+        codes[start : start + _CHUNK] = chunk_codes
     words = [row for row in np.flatnonzero(codes < 0).tolist() if isinstance(column[row], str)]
     if words:
         codes[words] = _places(spelled([column[row] for row in words]), _spellings(labels))
@@ -416,16 +416,16 @@ def as_floats(column: NDArray[Any], name: str, before: int = 0) -> FloatArray:
         return np.asarray(column, dtype=np.float64)
     out = np.empty(len(column))
     for row, entry in enumerate(column.tolist()):
-        found: float | None = None
+        number: float | None = None
         if isinstance(entry, str):
-            found = text_number(entry)  # Python itself would read 1_000
+            number = text_number(entry)  # Python itself would read 1_000
         else:
             with suppress(TypeError, ValueError):
-                found = np.nan if entry is None else float(entry)
-        if found is None:
+                number = np.nan if entry is None else float(entry)
+        if number is None:
             way = (way_out(entry, ".", None) if isinstance(entry, str) else None) or "give every row a number"
             raise BadEntry(f"{name} in row {before + row + 1} is {VALUE}, not a number; {way}", entry, name)
-        out[row] = found
+        out[row] = number
     return out
 
 
@@ -537,7 +537,7 @@ def _bytes(words: pl.Series, domain: WordItems) -> tuple[NDArray[np.uint8], NDAr
 
 def _letters(words: pl.Series, domain: WordItems) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     points = np.array(words.to_list(), dtype=f"U{domain.length}").view(np.uint32).reshape(-1, domain.length)
-    known = np.frombuffer(domain.characters.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    table = np.full(int(known.max()) + 2, domain.size, dtype=np.uint32)
-    table[known], table[0] = np.arange(1, known.size + 1), 0
-    return table[np.minimum(points, known.max() + 1)], words.str.len_chars().to_numpy().astype(np.int64)
+    alphabet = np.frombuffer(domain.characters.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    table = np.full(int(alphabet.max()) + 2, domain.size, dtype=np.uint32)
+    table[alphabet], table[0] = np.arange(1, alphabet.size + 1), 0
+    return table[np.minimum(points, alphabet.max() + 1)], words.str.len_chars().to_numpy().astype(np.int64)

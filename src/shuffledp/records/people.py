@@ -254,21 +254,21 @@ class Groups:
         """
         whole, named = np.zeros(batch.rows, dtype=np.int64), np.zeros(len(self.names), dtype=np.int64)
         for column, words in zip(self.columns, self.words, strict=True):
-            known = {word: place for place, word in enumerate(dict.fromkeys(words))}
+            places = {word: place for place, word in enumerate(dict.fromkeys(words))}
             labels = as_labels(batch.texts(column))
-            codes = known_codes(labels, tuple(known))
+            codes = known_codes(labels, tuple(places))
             if not (codes >= 0).all():
                 row = int(np.argmin(codes))
                 self._refuse(batch.before + row, column, labels[row])
-            whole = whole * len(known) + codes
-            named = named * len(known) + np.array([known[word] for word in words])
+            whole = whole * len(places) + codes
+            named = named * len(places) + np.array([places[word] for word in words])
         order = np.argsort(named)
-        found = order[np.minimum(np.searchsorted(named, whole, sorter=order), order.size - 1)]
-        if not (named[found] == whole).all():  # each word is known, but not together
-            row = int(np.argmin(named[found] == whole))
+        indices = order[np.minimum(np.searchsorted(named, whole, sorter=order), order.size - 1)]
+        if not (named[indices] == whole).all():  # each word is known, but not together
+            row = int(np.argmin(named[indices] == whole))
             parts = [str(one_spelling(as_labels(batch.texts(column))[row])) for column in self.columns]
             self._refuse(batch.before + row, self.column, CROSSED.join(parts))
-        return found
+        return indices
 
     def _refuse(self, row: int, column: str, label: Any) -> NoReturn:
         what = "is missing" if one_spelling(label) is None else f"is {VALUE}, none of the groups"
@@ -597,7 +597,7 @@ class Headcount:
     group: tuple[Groups, int] | None = None
 
     @property
-    def told_by(self) -> tuple[str, ...]:
+    def identifying(self) -> tuple[str, ...]:
         """Names of the columns of words with each row's owner and group."""
         person, group = self.person, self.group
         return (*((person.column,) if person else ()), *(group[0].columns if group else ()))
@@ -656,8 +656,8 @@ def count_people(
         On a budget that is not allowed, an empty person cell, or a person with more rows than allowed.
     """
     counted = BudgetCounter()
-    told, missing = ((), ()) if person is None else ((person.column,), person.gaps)
-    wanted = {"numbers": who.numbers, "texts": (*who.texts, *told), "gaps": (*who.gaps, *missing)}
+    person_columns, missing = ((), ()) if person is None else ((person.column,), person.gaps)
+    wanted = {"numbers": who.numbers, "texts": (*who.texts, *person_columns), "gaps": (*who.gaps, *missing)}
     if not (who.numbers or who.texts or person):
         counted.add(counted_part(who.epsilons(NOTHING), who.deltas(NOTHING), source.count()))
         return _everybody(who, counted)

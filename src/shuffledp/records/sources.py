@@ -249,8 +249,8 @@ class Arrays:
             except TypeError:
                 raise InvalidInput(f"{name} must be a sequence or an array; got {type(column).__name__}") from None
         if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-            raise InvalidInput(f"the data must have one entry per user in each column; {told}")
+            listing = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+            raise InvalidInput(f"the data must have one entry per user in each column; {listing}")
         n = next(iter(lengths.values()), 0)
         if n == 0:
             raise InvalidInput("there are no records; an estimate needs at least one user")
@@ -342,8 +342,8 @@ class Where:
         """
         entries = as_labels(column)
         if isinstance(entries, np.ndarray) and entries.dtype.kind in "biuf":  # 30 is the same word as 30.0 and "30"
-            known, places = np.unique(entries, return_inverse=True)
-            return known_codes([one_spelling(entry) or "" for entry in known.tolist()], self.values)[places]
+            distinct, places = np.unique(entries, return_inverse=True)
+            return known_codes([one_spelling(entry) or "" for entry in distinct.tolist()], self.values)[places]
         return known_codes(entries, self.values)
 
 
@@ -364,14 +364,14 @@ def checked_where(where: object) -> dict[str, tuple[Hashable, ...]]:
         return {}
     if not isinstance(where, Mapping):
         raise InvalidInput(f"`where` must name columns and their values, as {{'city': 'Oslo'}}; got {shown(where)}")
-    found: dict[str, tuple[Hashable, ...]] = {}
+    chosen: dict[str, tuple[Hashable, ...]] = {}
     for column, value in where.items():  # pyright: ignore[reportUnknownVariableType]
         several = isinstance(value, list | tuple | set | frozenset | np.ndarray)
         values = sorted(value, key=str) if isinstance(value, set | frozenset) else value  # a set has no order
-        found[str(column)] = tuple(values) if several else (value,)  # pyright: ignore[reportUnknownArgumentType]
-    for column, values in found.items():
+        chosen[str(column)] = tuple(values) if several else (value,)  # pyright: ignore[reportUnknownArgumentType]
+    for column, values in chosen.items():
         Where(column, values)
-    return found
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -418,14 +418,14 @@ class Selected:
         own = tuple(each.column for each in self.where)
         met = [np.zeros(len(each.values), dtype=np.bool_) for each in self.where]
 
-        def asked(columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+        def matches(columns: Mapping[str, Any]) -> NDArray[np.bool_]:
             codes = [each.codes(columns[each.column]) for each in self.where]
             for of_it, places in zip(met, codes, strict=True):
                 of_it[places[places >= 0]] = True
             return np.logical_and.reduce([places >= 0 for places in codes])
 
         before = 0
-        for batch in self.source.batches(numbers=numbers, texts=texts, gaps=gaps, choice=Choice(own, asked)):
+        for batch in self.source.batches(numbers=numbers, texts=texts, gaps=gaps, choice=Choice(own, matches)):
             if batch.rows:
                 yield replace(batch, before=before)
                 before += batch.rows
@@ -459,17 +459,19 @@ def nobody_has(where: Where, place: int, name: str, words: Iterable[Any]) -> Inv
     words : iterable of columns
         The column, in pieces; read until it is known to have more values than are listed.
     """
-    known: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     for part in words:
-        known |= dict.fromkeys(word for word in spelled(part).unique().to_list() if word)
-        if len(known) > MOST_SHOWN:
+        distinct |= dict.fromkeys(word for word in spelled(part).unique().to_list() if word)
+        if len(distinct) > MOST_SHOWN:
             break
-    listed = sorted(map(named, known))
-    told = f"of which there are more than {MOST_SHOWN}" if len(known) > MOST_SHOWN else ", ".join(listed) or "of none"
+    listed = sorted(map(named, distinct))
+    listing = (
+        f"of which there are more than {MOST_SHOWN}" if len(distinct) > MOST_SHOWN else ", ".join(listed) or "of none"
+    )
     return BadEntry(
         f"no row of {name} has {named(where.column)} = {named(str(where.values[place]))}, as `where` asks; name one of "
         f"the column's values, {VALUE}, or leave `where` out to ask every row",
-        Written(told),
+        Written(listing),
     )
 
 
@@ -629,14 +631,14 @@ def unnamed(words: pl.Series) -> pl.Series:
     return (words.is_null() | words.str.to_lowercase().is_in(MISSING)).fill_null(True)
 
 
-def refuse_public(public: Mapping[str, Sequence[str]], asked: Sequence[str]) -> None:
+def refuse_public(public: Mapping[str, Sequence[str]], protected: Sequence[str]) -> None:
     """Refuse a column of records that an option makes public.
 
     Parameters
     ----------
     public : mapping of str to sequence of str
         Columns whose values are public, by the name of the option.
-    asked : sequence of str
+    protected : sequence of str
         Columns whose records are to be protected.
 
     Raises
@@ -645,7 +647,7 @@ def refuse_public(public: Mapping[str, Sequence[str]], asked: Sequence[str]) -> 
         If a column is among both.
     """
     for option, columns in public.items():
-        twice = [name for name in columns if same_word(name, asked)]
+        twice = [name for name in columns if same_word(name, protected)]
         if twice:
             raise InvalidInput(
                 f"`{option}` makes the column {shown(twice[0])} public, and it is the one that is asked, whose "

@@ -116,10 +116,12 @@ class Difference(Told):
     def _told(self) -> str:
         columns = [np.atleast_1d(each) for each in (self.estimate, *self.confidence_interval())]
         size = columns[0].size
-        shown = [f"{value:.4g} ({low:.4g} to {high:.4g})" for value, low, high in np.column_stack(columns)[:3].tolist()]
+        entries = [
+            f"{value:.4g} ({low:.4g} to {high:.4g})" for value, low, high in np.column_stack(columns)[:3].tolist()
+        ]
         return (
-            f"the second release minus the first: {', '.join(shown)}{', ...' if size > 3 else ''}; 95% intervals; both "
-            f"cost a central epsilon of at most {self.epsilon!r} at delta = {self.delta!r}"
+            f"the second release minus the first: {', '.join(entries)}{', ...' if size > 3 else ''}; 95% intervals; "
+            f"both cost a central epsilon of at most {self.epsilon!r} at delta = {self.delta!r}"
         )
 
     @property
@@ -171,8 +173,8 @@ def difference(before: Release, after: Release, *, delta: float, disjoint: bool 
     >>> ask = dict(budgets=2.0, value="vote", seen="reports", delta=1e-6)
     >>> first, second = ({"vote": ["yes"] * yes + ["no"] * (900 - yes)} for yes in (300, 500))
     >>> question = sdp.Frequency(["yes", "no"])
-    >>> found = sdp.difference(sdp.release(question, first, **ask), sdp.release(question, second, **ask), delta=1e-6)
-    >>> found.estimate.shape, bool(found.epsilon > 0.0)
+    >>> change = sdp.difference(sdp.release(question, first, **ask), sdp.release(question, second, **ask), delta=1e-6)
+    >>> change.estimate.shape, bool(change.epsilon > 0.0)
     ((2,), True)
     """
     return subtract(Side.of(before), Side.of(after), delta=delta, disjoint=disjoint)
@@ -200,13 +202,13 @@ def subtract(before: Side, after: Side, *, delta: float, disjoint: bool) -> Diff
         )
     if before.labels != after.labels:
         raise InvalidInput("both releases must have the same categories or bins, in the same order")
-    found = of_counts(before.analysis, after.analysis, shared=not disjoint) or after.analysis.minus(before.analysis)
+    analysis = of_counts(before.analysis, after.analysis, shared=not disjoint) or after.analysis.minus(before.analysis)
     costs = [before.spending.worst, after.spending.worst]
     epsilon = composed_epsilon([StoredProfile.largest(costs)] if disjoint else costs, delta)
     if disjoint and delta >= max(before.spending.delta, after.spending.delta):
         # what each states at its own delta holds at a larger one; what is kept of a curve lies a little above it
         epsilon = min(epsilon, max(before.spending.epsilon, after.spending.epsilon))
-    return Difference(before, after, found, disjoint, epsilon, delta)
+    return Difference(before, after, analysis, disjoint, epsilon, delta)
 
 
 def check_question(name: str) -> None:
@@ -276,9 +278,9 @@ class CountDifference(Estimate):
         ends = np.stack(super().confidence_interval(level, simultaneous), axis=-1)
         miss, width = chance_of_a_miss(level, self.value.size if simultaneous else 1), self.support[1]
         possible = np.clip(self.value, -width, width)
-        found = self._inverted(miss)
+        intervals = self._inverted(miss)
         for place in np.ndindex(self.value.shape):
-            exact = found.get((int(self.before.counts[place]), int(self.after.counts[place])))
+            exact = intervals.get((int(self.before.counts[place]), int(self.after.counts[place])))
             if exact is not None and self.few(miss)[place]:
                 ends[place] = min(width * exact[0], possible[place]), max(width * exact[1], possible[place])
         return ends[..., 0], ends[..., 1]
@@ -286,9 +288,9 @@ class CountDifference(Estimate):
     def inequality(self, level: float = 0.95, simultaneous: bool = False) -> str:
         """Return the name of the inequality that some interval needs; "" where the joint law answers."""
         miss = chance_of_a_miss(level, self.value.size if simultaneous else 1)
-        found, few = self._inverted(miss), np.ravel(self.few(miss))
+        intervals, few = self._inverted(miss), np.ravel(self.few(miss))
         pairs = zip(np.ravel(self.before.counts).tolist(), np.ravel(self.after.counts).tolist(), strict=True)
-        left = any(small and found.get(pair) is None for pair, small in zip(pairs, few, strict=True))
+        left = any(small and intervals.get(pair) is None for pair, small in zip(pairs, few, strict=True))
         return super().inequality(level, simultaneous) if left else ""
 
     def _inverted(self, miss: float) -> dict[tuple[int, int], tuple[float, float] | None]:

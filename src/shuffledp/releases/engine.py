@@ -90,7 +90,7 @@ def _folded(counts: Words) -> Words:
     return np.array([np.sum(keys * counts)], dtype=np.uint64)
 
 
-class Told:
+class RowIdentities:
     """The persons and groups of a batch's rows, computed once for any number of groups.
 
     Parameters
@@ -132,12 +132,12 @@ class Drawn:
         self._mark = 0
         self._moved = False
 
-    def add(self, told: Told, levels: NDArray[np.int64] | None, used: NDArray[np.bool_] | None) -> None:
+    def add(self, identities: RowIdentities, levels: NDArray[np.int64] | None, used: NDArray[np.bool_] | None) -> None:
         """Add the used rows of a batch.
 
         Parameters
         ----------
-        told : Told
+        identities : RowIdentities
             The rows.
         levels : ndarray of int64, shape (used rows,), optional
             From `Headcount.levels`.
@@ -149,18 +149,18 @@ class Drawn:
         InvalidInput
             If a row has no person, or is in no group.
         """
-        people, rows = self._people, told.batch.rows if used is None else int(used.sum())
+        people, rows = self._people, identities.batch.rows if used is None else int(used.sum())
         if rows == 0:
             return
         self._levels = self._levels + level_counts(people.population, levels, rows)
         chosen = slice(None) if used is None else used
         if people.group is not None:
             groups, place = people.group
-            self._moved |= bool((told.codes(groups)[chosen] != place).any())
+            self._moved |= bool((identities.codes(groups)[chosen] != place).any())
         if people.person is not None:
             at = 0 if levels is None else levels
             budgets = people.population
-            marks = row_marks(told.keys(people.person)[chosen], budgets.epsilons[at], budgets.deltas[at])
+            marks = row_marks(identities.keys(people.person)[chosen], budgets.epsilons[at], budgets.deltas[at])
             self._mark = (self._mark + int(np.sum(marks))) % 2**64
 
     def merge(self, other: Drawn) -> None:
@@ -226,8 +226,8 @@ def count_groups(
         As for `count_people`; if a group is empty, or a person has rows in several.
     """
     owners = None if person is None else Owners(person, rule, random)
-    told, missing = ((), ()) if person is None else ((person.column,), person.gaps)
-    texts = (*who.texts, *groups.columns, *told)
+    person_columns, missing = ((), ()) if person is None else ((person.column,), person.gaps)
+    texts = (*who.texts, *groups.columns, *person_columns)
     codes: list[NDArray[np.int64]] = []
     budgets: list[tuple[FloatArray, FloatArray]] = []
     # a missing group is refused here, with a line of its own
@@ -247,7 +247,7 @@ def count_groups(
         everybody = None
     else:
         everybody = owners.per_group(whole, len(groups.names))
-    found: list[Headcount] = []
+    headcounts: list[Headcount] = []
     for place, name in enumerate(groups.names):
         used = whole == place
         if owned is not None and owned.used is not None:
@@ -263,8 +263,8 @@ def count_groups(
             before += epsilons.size
         n = int(used.sum()) if everybody is None else everybody[place]
         mark = 0 if owners is None else owners.mark(used)
-        found.append(Headcount(who, counter.budgets(), whole.size, n, size, used, person, mark, (groups, place)))
-    return found
+        headcounts.append(Headcount(who, counter.budgets(), whole.size, n, size, used, person, mark, (groups, place)))
+    return headcounts
 
 
 # The second pass: records are read batch by batch, mapped, randomized and counted; no batch is kept.
@@ -390,7 +390,7 @@ def collect(
         words and as numbers.
     """
     people = parts[0].people
-    wanted = columns_wanted(parts, people.who, people.told_by)
+    wanted = columns_wanted(parts, people.who, people.identifying)
     batches = _counted(source.batches(**wanted), people.rows, source.name, progress)
     several = workers() if random.private else 1
     if several == 1 or people.rows <= _ONE_BATCH:
@@ -422,12 +422,12 @@ class _Share:
         """Randomize the records of a batch for every question, and tally the reports."""
         read: dict[tuple[int, tuple[str, ...]], Any] = {}  # groups share a question, and so its records
         rows: dict[int, tuple[NDArray[np.bool_] | None, NDArray[np.int64] | None]] = {}  # questions share people
-        told = Told(batch)
+        identities = RowIdentities(batch)
         for part, tally in zip(self.parts, self.tallies, strict=True):
             key, who = (id(part.question), part.columns), id(part.people)
             if who not in rows:
                 used, levels = rows[who] = part.people.used_of(batch), part.people.levels(batch)
-                self.drawn[who].add(told, levels, used)
+                self.drawn[who].add(identities, levels, used)
             used, levels = rows[who]
             if key not in read:
                 read[key] = part.records(batch)
@@ -444,7 +444,7 @@ class _Share:
 
 
 def columns_wanted(
-    parts: Sequence[Part], who: RowBudgets | None, told: tuple[str, ...] = ()
+    parts: Sequence[Part], who: RowBudgets | None, identifying: tuple[str, ...] = ()
 ) -> dict[str, tuple[str, ...]]:
     """Return the columns to read, by kind ("texts", "numbers").
 
@@ -456,7 +456,7 @@ def columns_wanted(
         The questions.
     who : RowBudgets, optional
         Where budgets come from; None: only the columns of the records are returned.
-    told : tuple of str
+    identifying : tuple of str
         Columns of words that identify persons and groups.
 
     Raises
@@ -474,8 +474,8 @@ def columns_wanted(
         )
     return {
         "numbers": tuple(dict.fromkeys((*kinds["numbers"], *(who.numbers if who else ())))),
-        "texts": tuple(dict.fromkeys((*kinds["texts"], *(who.texts if who else ()), *told))),
-        "gaps": tuple(dict.fromkeys((*(who.gaps if who else ()), *kinds["numbers"], *kinds["texts"], *told))),
+        "texts": tuple(dict.fromkeys((*kinds["texts"], *(who.texts if who else ()), *identifying))),
+        "gaps": tuple(dict.fromkeys((*(who.gaps if who else ()), *kinds["numbers"], *kinds["texts"], *identifying))),
     }
 
 

@@ -222,8 +222,8 @@ def release(asked: Any, people: Any = None, terms: Terms | None = None, **option
     >>> people = {"vote": ["yes", "no"] * 500, "budget": [0.5, 2.0] * 500}
     >>> release(Frequency(["yes", "no"]), people, value="vote", budgets="budget", seen="reports", delta=1e-6).n
     1000
-    >>> asked = Ask(Frequency(["yes", "no"]), "vote")
-    >>> release(asked, People(people, "budget"), Terms(seen="reports", delta=1e-6)).n
+    >>> ask = Ask(Frequency(["yes", "no"]), "vote")
+    >>> release(ask, People(people, "budget"), Terms(seen="reports", delta=1e-6)).n
     1000
     """
     if isinstance(asked, Ask) or (isinstance(asked, Sequence) and terms is not None):
@@ -308,8 +308,8 @@ def release_by(
     >>> import shuffledp as sdp
     >>> people = {"vote": ["yes", "no"] * 500, "side": ["north"] * 800 + ["south"] * 200}
     >>> ask = dict(value="vote", budgets=1.0, seen="reports", delta=1e-6)
-    >>> found = sdp.release_by(sdp.Frequency(["yes", "no"]), people, by="side", groups=["north", "south"], **ask)
-    >>> found.n, found.worst, found.guarantee is found.releases["south"].guarantee
+    >>> grouped = sdp.release_by(sdp.Frequency(["yes", "no"]), people, by="side", groups=["north", "south"], **ask)
+    >>> grouped.n, grouped.worst, grouped.guarantee is grouped.releases["south"].guarantee
     (1000, 'south', True)
     """
     own = {"by": by, "groups": groups, "value": value, "budgets": budgets, "margins": margins}
@@ -345,13 +345,13 @@ def release_together(
     --------
     >>> import shuffledp as sdp
     >>> people = {"vote": ["yes", "no"] * 500, "hours": [20.0, 40.0] * 500}
-    >>> asked = [sdp.Ask(sdp.Frequency(["yes", "no"]), "vote"), sdp.Ask(sdp.Mean(0, 80), "hours")]
-    >>> found = sdp.release_together(asked, people, budgets=1.0, seen="reports", delta=1e-6)
-    >>> len(found.releases), found.epsilon > found.releases[0].guarantee.epsilon.upper
+    >>> asks = [sdp.Ask(sdp.Frequency(["yes", "no"]), "vote"), sdp.Ask(sdp.Mean(0, 80), "hours")]
+    >>> joint = sdp.release_together(asks, people, budgets=1.0, seen="reports", delta=1e-6)
+    >>> len(joint.releases), joint.epsilon > joint.releases[0].guarantee.epsilon.upper
     (2, True)
     """
     of_one = [each.name for each in fields(Ask)]
     _, people, terms = told_apart({**options, "budgets": budgets}, "release_together", ("data", *OF_GROUPS, *of_one))
-    found = run.release(list(asked), People(data, **people), Terms(**terms))
-    assert isinstance(found, JointRelease)
-    return found
+    joint = run.release(list(asked), People(data, **people), Terms(**terms))
+    assert isinstance(joint, JointRelease)
+    return joint

@@ -85,8 +85,8 @@ class Margins:
 
         Examples
         --------
-        >>> found = Margins.parse(b"variable,category,people\nside,north,600\nside,south,400\n")
-        >>> found.shares["side"]["north"], found.people
+        >>> margins = Margins.parse(b"variable,category,people\nside,north,600\nside,south,400\n")
+        >>> margins.shares["side"]["north"], margins.people
         (0.6, 1000)
         """
         try:
@@ -117,7 +117,7 @@ class Margins:
 
     @classmethod
     def _of(cls, amounts: Mapping[str, Mapping[str, float]], what: str) -> Margins:
-        totals = {variable: sum(known.values()) for variable, known in amounts.items()}
+        totals = {variable: sum(by_category.values()) for variable, by_category in amounts.items()}
         (first, total), *others = totals.items()
         for variable, other in others:
             if abs(other - total) > (0 if what == "people" else ADD_UP):
@@ -130,8 +130,8 @@ class Margins:
                 f"the shares of {first} add up to {total:g}, not to 1; write shares such as 0.25, or people"
             )
         shares = {
-            variable: {category: amount / totals[variable] for category, amount in known.items()}
-            for variable, known in amounts.items()
+            variable: {category: amount / totals[variable] for category, amount in by_category.items()}
+            for variable, by_category in amounts.items()
         }
         return cls(shares, int(total) if what == "people" else None)
 
@@ -152,17 +152,19 @@ class Margins:
         InvalidInput
             If the variable or a category is missing, there are others, or more answered than there are people.
         """
-        known = self._known(variable)
-        lacking, other = ([each for each in a if each not in b] for a, b in ((categories, known), (known, categories)))
+        shares = self._shares_of(variable)
+        lacking, other = (
+            [each for each in a if each not in b] for a, b in ((categories, shares), (shares, categories))
+        )
         if lacking and other:
             raise InvalidInput(
                 f"the margins of {variable} have {shown(', '.join(other))}, of which nothing was asked, and lack "
                 f"{shown(', '.join(lacking))}: spell the categories as they were asked"
             )
         for category in categories:
-            if category not in known:
+            if category not in shares:
                 raise InvalidInput(f"the margins of {variable} lack {shown(category)}; add its line, or leave it out")
-        for category in known:
+        for category in shares:
             if category not in categories:
                 raise InvalidInput(
                     f"the margins of {variable} have {shown(category)}, of which nothing was asked; put it together "
@@ -170,8 +172,8 @@ class Margins:
                 )
         if self.people is not None:
             for category, people in zip(categories, answered, strict=False):
-                _enough(people, round(known[category] * self.people), f" of {variable} {shown(category)}")
-        return np.array([known[category] for category in categories])
+                _enough(people, round(shares[category] * self.people), f" of {variable} {shown(category)}")
+        return np.array([shares[category] for category in categories])
 
     def crossed(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return the names of all groups by some columns: each category of the one with each of the others.
@@ -188,13 +190,13 @@ class Margins:
 
         Examples
         --------
-        >>> known = Margins({"side": {"north": 0.6, "south": 0.4}, "age": {"old": 0.5, "young": 0.5}})
-        >>> known.crossed(["side", "age"])
+        >>> margins = Margins({"side": {"north": 0.6, "south": 0.4}, "age": {"old": 0.5, "young": 0.5}})
+        >>> margins.crossed(["side", "age"])
         ('north / old', 'north / young', 'south / old', 'south / young')
         """
-        return tuple(CROSSED.join(words) for words in product(*(self._known(column) for column in columns)))
+        return tuple(CROSSED.join(words) for words in product(*(self._shares_of(column) for column in columns)))
 
-    def _known(self, variable: str) -> Mapping[str, float]:
+    def _shares_of(self, variable: str) -> Mapping[str, float]:
         if variable not in self.shares:
             raise InvalidInput(f"the margins lack the variable {shown(variable)}; they have {', '.join(self.shares)}")
         return self.shares[variable]
@@ -414,8 +416,8 @@ def raked(
     Examples
     --------
     >>> cells = np.array([0.3, 0.2, 0.1, 0.4])  # two groups times two answers
-    >>> found = raked(cells, np.zeros((4, 4)), [np.array([0, 0, 1, 1])], [np.array([0.2, 0.8])], 100)
-    >>> found.value.round(3).tolist()
+    >>> weighted = raked(cells, np.zeros((4, 4)), [np.array([0, 0, 1, 1])], [np.array([0.2, 0.8])], 100)
+    >>> weighted.value.round(3).tolist()
     [0.12, 0.08, 0.16, 0.64]
     """
     _enough(answered, population)

@@ -222,8 +222,8 @@ class Release:
         True
         """
         if self.question.shape.amount != "sum":
-            asked = self.question.shape.title.lower()
-            raise InvalidInput(f"only means have sums, and of all records; the question was a {asked}")
+            title = self.question.shape.title.lower()
+            raise InvalidInput(f"only means have sums, and of all records; the question was a {title}")
         return self._amounts(level, simultaneous=simultaneous)
 
     def _amounts(self, level: float, *, simultaneous: bool) -> Amounts:
@@ -269,14 +269,14 @@ class Release:
         import polars as pl
 
         columns: dict[str, Any] = self._index()
-        found = self._listed(level, simultaneous=simultaneous)
-        for name, column in zip(("estimate", "standard_error", "interval_low", "interval_high"), found, strict=True):
+        numbers = self._listed(level, simultaneous=simultaneous)
+        for name, column in zip(("estimate", "standard_error", "interval_low", "interval_high"), numbers, strict=True):
             if column is not None:
                 columns[name] = np.atleast_1d(np.asarray(column)).ravel()
         amount = self.question.shape.amount
         if amounts and amount:
             names = (amount, *(f"{amount}_{part}" for part in ("standard_error", "interval_low", "interval_high")))
-            columns |= {name: np.atleast_1d(part * self.rows) for name, part in zip(names, found, strict=True)}
+            columns |= {name: np.atleast_1d(part * self.rows) for name, part in zip(names, numbers, strict=True)}
         return handed_over(pl.DataFrame(columns), kind)
 
     def _listed(self, level: float, *, simultaneous: bool) -> tuple[Any, Any, Any, Any]:
@@ -459,12 +459,12 @@ class RangeRelease(Release):
     @property
     def edges(self) -> FloatArray:
         """The public edges of the bins, shape (bins + 1,)."""
-        return self._asked.grid.edges
+        return self._question.grid.edges
 
     @property
     def probabilities(self) -> FloatArray:
         """Probabilities of the quantiles that were asked for, shape (quantiles,)."""
-        return np.array(self._asked.at)
+        return np.array(self._question.at)
 
     @property
     def estimate(self) -> FloatArray:
@@ -498,7 +498,7 @@ class RangeRelease(Release):
         return self.distribution.quantile_interval(self.probabilities, self.edges, each)
 
     @property
-    def _asked(self) -> Any:
+    def _question(self) -> Any:
         return self.question
 
     def _index(self) -> dict[str, Any]:
@@ -523,7 +523,7 @@ class ItemsRelease(Release):
     @property
     def categories(self) -> tuple[Hashable, ...]:
         """The items that are named, in the order of `estimate`; empty if there are none."""
-        items, listed = self.tried.items, self._asked.candidates
+        items, listed = self.tried.items, self._question.candidates
         return tuple(items[place] if listed is None else listed[place] for place in self._named)
 
     @property
@@ -556,19 +556,19 @@ class ItemsRelease(Release):
     @cached_property
     def threshold(self) -> float:
         """The estimated share above which an item is named."""
-        return self.tried.threshold(self._asked.false_positives)
+        return self.tried.threshold(self._question.false_positives)
 
     @cached_property
     def finds(self) -> float:
         """The smallest share of an item that is found with probability 95 %; above 1 if there are too few people."""
-        return self.tried.finds(self._asked.false_positives)
+        return self.tried.finds(self._question.false_positives)
 
     @cached_property
     def _named(self) -> NDArray[np.intp]:
-        return self.tried.named(self._asked.false_positives)
+        return self.tried.named(self._question.false_positives)
 
     @property
-    def _asked(self) -> Any:
+    def _question(self) -> Any:
         return self.question
 
     def _index(self) -> dict[str, Any]:
@@ -678,8 +678,8 @@ class GroupedRelease(Told):
             sampling = (inside - low) * (high - inside) / (release.n - 1.0) * (release.mechanism != "one-bit")
             values.append(np.asarray(release.estimate))
             variances.append(np.asarray(release.standard_error) ** 2 + sampling)
-        found = weighted_groups(values, variances, weights)
-        return replace(found, support=first.analysis.support)
+        weighted = weighted_groups(values, variances, weights)
+        return replace(weighted, support=first.analysis.support)
 
     @overload
     def to_frame(
@@ -770,10 +770,10 @@ class JointByGroup(Told):
 
         if not all(each.levels for each in self.releases.values()):
             return ()
-        found: dict[float, float] = {}
+        largest: dict[float, float] = {}
         for level in (level for each in self.releases.values() for level in each.levels):
-            found[level.epsilon0] = max(level.epsilon, found.get(level.epsilon0, 0.0))
-        return tuple(LevelTotal(epsilon0, found[epsilon0]) for epsilon0 in sorted(found))
+            largest[level.epsilon0] = max(level.epsilon, largest.get(level.epsilon0, 0.0))
+        return tuple(LevelTotal(epsilon0, largest[epsilon0]) for epsilon0 in sorted(largest))
 
     @property
     def worst(self) -> Hashable:

@@ -17,7 +17,7 @@ from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, ShuffleDPError, choice, shown
 from shuffledp.in_words import conditions
-from shuffledp.ledger import EVERYBODY, MOST_LEVELS, TAKEN_AS_PEOPLE, Draft, Ledger, Spending, Use
+from shuffledp.ledger import EVERYBODY, MOST_LEVELS, TAKEN_AS_PEOPLE, Ledger, NewEntry, Spending, Use
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.randomness import Randomness
 from shuffledp.progress import Progress, steps
@@ -42,7 +42,7 @@ _STEPS = 5
 _LEAST = 0.01
 
 
-def drafted(prepared: Prepared, guarantee: Guarantee | None = None) -> Draft:
+def drafted(prepared: Prepared, guarantee: Guarantee | None = None) -> NewEntry:
     """Return the ledger's draft of an entry for a question.
 
     Parameters
@@ -52,18 +52,18 @@ def drafted(prepared: Prepared, guarantee: Guarantee | None = None) -> Draft:
     guarantee : Guarantee, optional
         A guarantee to use instead of the question's own, to test whether it would fit.
     """
-    part, known = prepared.part, prepared.guarantee if guarantee is None else guarantee
+    part, certified = prepared.part, prepared.guarantee if guarantee is None else guarantee
     names = ", ".join(part.columns[:5]) + (", ..." if len(part.columns) > 5 else "")
-    setting = known.setting
+    setting = certified.setting
     taken = "" if prepared.unit == "people" else f" {prepared.unit}{TAKEN_AS_PEOPLE}"
     levels = f"{setting.budgets.levels} levels, {setting.seen}"
     words = f"{setting.randomizer_name}, n = {setting.budgets.n}{taken}, {levels}"
-    asked = f" where {conditions(prepared.where)}" if prepared.where else ""
-    title = f"{part.question.name} of {names}{asked}"
-    return Draft(title, part.task.fingerprint().hex(), words, Spending.of(known))
+    condition = f" where {conditions(prepared.where)}" if prepared.where else ""
+    title = f"{part.question.name} of {names}{condition}"
+    return NewEntry(title, part.task.fingerprint().hex(), words, Spending.of(certified))
 
 
-def draft_of(groups: Sequence[Prepared], guarantees: Sequence[Guarantee] | None = None) -> Draft:
+def draft_of(groups: Sequence[Prepared], guarantees: Sequence[Guarantee] | None = None) -> NewEntry:
     """Return the ledger's draft of an entry for one question to one or several disjoint groups.
 
     Nobody spends more than the group in which the question costs most, so that cost is entered, once.
@@ -75,11 +75,11 @@ def draft_of(groups: Sequence[Prepared], guarantees: Sequence[Guarantee] | None 
     guarantees : sequence of Guarantee, optional
         Guarantees to use instead of the questions' own, to test whether they would fit.
     """
-    known = [None] * len(groups) if guarantees is None else guarantees
-    drafts = [drafted(each, guarantee) for each, guarantee in zip(groups, known, strict=True)]
+    replacements = [None] * len(groups) if guarantees is None else guarantees
+    drafts = [drafted(each, guarantee) for each, guarantee in zip(groups, replacements, strict=True)]
     if len(drafts) == 1:
         return drafts[0]
-    return Draft.apart(drafts, f"{drafts[0].question}, by group")
+    return NewEntry.apart(drafts, f"{drafts[0].question}, by group")
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Entering:
             return None
         return Entering(ledger if isinstance(ledger, Ledger) else Ledger(ledger), use)
 
-    def admit(self, prepared: Sequence[Sequence[Prepared]]) -> list[Draft]:
+    def admit(self, prepared: Sequence[Sequence[Prepared]]) -> list[NewEntry]:
         """Return the drafts of entries for a run, one for each question, before any record is read.
 
         Parameters
@@ -135,17 +135,17 @@ class Entering:
         if refusal is None:
             return drafts
         ways = list(self._ways(prepared))
-        told = f"what would fit: {'; or '.join(ways)}" if ways else "not even a hundredth of the budgets would fit"
-        raise InvalidInput(f"{refusal}; {told}")
+        advice = f"what would fit: {'; or '.join(ways)}" if ways else "not even a hundredth of the budgets would fit"
+        raise InvalidInput(f"{refusal}; {advice}")
 
-    def enter(self, drafts: Sequence[Draft]) -> None:
+    def enter(self, drafts: Sequence[NewEntry]) -> None:
         """Enter the drafts that `admit` returned; see `Ledger.enter`."""
         self.ledger.enter(drafts, self.use)
 
     def _ways(self, prepared: Sequence[Sequence[Prepared]]) -> Iterator[str]:
         """Yield descriptions of changes that make the run fit, each tested by certifying the changed run."""
 
-        def fits(change: Callable[[Budgets], Budgets] = lambda known: known, mechanism: str | None = None) -> bool:
+        def fits(change: Callable[[Budgets], Budgets] = lambda budgets: budgets, mechanism: str | None = None) -> bool:
             def again(each: Prepared) -> Guarantee:
                 whom = replace(each.part.people, population=change(each.part.people.population))
                 return each.again(whom, mechanism or each.mechanism)
@@ -156,20 +156,20 @@ class Entering:
                 return False
             return self.ledger.refusal(drafts, self.use) is None
 
-        factor = _largest(lambda factor: fits(lambda known: _with(known, known.epsilons * factor)))
+        factor = _largest(lambda factor: fits(lambda budgets: _with(budgets, budgets.epsilons * factor)))
         if factor is not None:
             yield f"all budgets times {factor:.2g}"
         levels = sorted({float(e) for each in prepared[0] for e in each.part.people.population.epsilons})
         for top in levels[-2::-1] if len(levels) <= MOST_LEVELS else ():
-            if fits(lambda known, top=top: _with(known, np.minimum(known.epsilons, top))):
+            if fits(lambda budgets, top=top: _with(budgets, np.minimum(budgets.epsilons, top))):
                 yield f"fewer levels, with budgets above {top:g} lowered to {top:g}"
                 break
         if len(prepared) == 1:
-            asked = prepared[0][0]
-            others = (name for name in asked.part.question.mechanisms if name != asked.mechanism)
-            found = next((name for name in others if fits(mechanism=name)), None)
-            if found is not None:
-                yield f"`mechanism = {found}`"
+            single = prepared[0][0]
+            others = (name for name in single.part.question.mechanisms if name != single.mechanism)
+            alternative = next((name for name in others if fits(mechanism=name)), None)
+            if alternative is not None:
+                yield f"`mechanism = {alternative}`"
             return
         for count in range(len(prepared) - 1, 0, -1):
             if self.ledger.refusal([draft_of(each) for each in prepared[:count]], self.use) is None:
@@ -177,8 +177,8 @@ class Entering:
                 break
 
 
-def _with(known: Budgets, epsilons: FloatArray) -> Budgets:
-    return Budgets(epsilons, known.counts, known.deltas)
+def _with(budgets: Budgets, epsilons: FloatArray) -> Budgets:
+    return Budgets(epsilons, budgets.counts, budgets.deltas)
 
 
 def _largest(fits: Callable[[float], bool]) -> float | None:
@@ -252,7 +252,7 @@ def certified(
 
 
 def settled_seen(
-    seen: Seen | None, levels: int, known: tuple[Seen, ...], possible: tuple[Seen, ...] | None = None
+    seen: Seen | None, levels: int, views: tuple[Seen, ...], possible: tuple[Seen, ...] | None = None
 ) -> Seen:
     """Return a validated `seen`; None is replaced by "reports" if there is a single budget level.
 
@@ -262,24 +262,24 @@ def settled_seen(
         What the caller gave.
     levels : int
         Number of different budgets.
-    known : tuple of str
+    views : tuple of str
         The views of the question.
     possible : tuple of str, optional
         The views of its mechanism, for the message.
     """
-    if seen is None and len(known) == 1:
-        return known[0]  # there is nothing to choose
+    if seen is None and len(views) == 1:
+        return views[0]  # there is nothing to choose
     if seen is None:
         if levels > 1:
-            ways = [f"{name} ({SEEN_MEANING[name]})" for name in possible or known]
+            ways = [f"{name} ({SEEN_MEANING[name]})" for name in possible or views]
             raise InvalidInput(
                 f"there are {levels} different budgets, so `seen` is needed; choose one of "
                 f"{', '.join(ways[:-1])} or {ways[-1]}"
             )
         return "reports"
-    if len(known) == 1 and seen != known[0]:
-        raise InvalidInput(f"`seen` can only be {known[0]} for this question; got {shown(seen)}; leave it out")
-    choice(seen, "seen", known)
+    if len(views) == 1 and seen != views[0]:
+        raise InvalidInput(f"`seen` can only be {views[0]} for this question; got {shown(seen)}; leave it out")
+    choice(seen, "seen", views)
     return seen
 
 
@@ -361,7 +361,7 @@ class Run:
 
     def ask(
         self,
-        asked: Sequence[Ask],
+        asks: Sequence[Ask],
         first: Callable[[Sequence[Sequence[Guarantee]]], object] | None = None,
         together: Callable[[Sequence[Guarantee]], float] | None = None,
     ) -> list[tuple[Release, ...]]:
@@ -369,7 +369,7 @@ class Run:
 
         Parameters
         ----------
-        asked : sequence of Ask
+        asks : sequence of Ask
             The questions, at least one.
         first : callable, optional
             Called with the guarantees, by question and then by group, before a record is read; an exception that it
@@ -399,20 +399,20 @@ class Run:
                 counting = steps(terms.progress, [_COUNTING, 1.0 - _COUNTING])[0]
                 if groups is None:
                     return [engine.people(who, *rule, counting)]
-                found = engine.groups(who, *rule, groups, counting)
+                headcounts = engine.groups(who, *rule, groups, counting)
                 if terms.margins is not None:
                     from shuffledp.releases.margins import group_shares
 
-                    for ask in asked:
-                        group_shares(terms.margins, ask.question, groups, [each.n for each in found])
-                return found
+                    for ask in asks:
+                        group_shares(terms.margins, ask.question, groups, [each.n for each in headcounts])
+                return headcounts
 
-            heads = count(self.who) if terms.target_epsilon is None else self._within_target(asked, count, together)
-            return self._asked(asked, engine, heads, random, first)
+            heads = count(self.who) if terms.target_epsilon is None else self._within_target(asks, count, together)
+            return self._releases(asks, engine, heads, random, first)
 
     def _within_target(
         self,
-        asked: Sequence[Ask],
+        asks: Sequence[Ask],
         count: Callable[[RowBudgets], list[Headcount]],
         together: Callable[[Sequence[Guarantee]], float] | None,
     ) -> list[Headcount]:
@@ -423,13 +423,13 @@ class Run:
         assert target is not None
 
         def certify_one(at: int, people: Headcount) -> Guarantee:
-            return self._certified(asked[at], people, None)[0]
+            return self._certified(asks[at], people, None)[0]
 
-        size = size_within(target, len(asked), groups, certify_one, together)
-        found = [sized(people, size) for people in groups]
+        size = size_within(target, len(asks), groups, certify_one, together)
+        scaled = [sized(people, size) for people in groups]
         if self.people.person is None:
-            return found
-        again = count(found[0].who)  # what tells tables apart is made of persons and their budgets
+            return scaled
+        again = count(scaled[0].who)  # what tells tables apart is made of persons and their budgets
         if [people.population.n for people in again] != [people.population.n for people in groups]:
             raise InvalidInput("the table has changed since its people were counted; leave it until the command ends")
         return again
@@ -446,34 +446,32 @@ class Run:
         where = tuple(Where(column, values) for column, values in self.people.selection.items())
         return engine.selected(where) if where else engine
 
-    def _asked(
+    def _releases(
         self,
-        asked: Sequence[Ask],
+        asks: Sequence[Ask],
         engine: Engine,
         groups: Sequence[Headcount],
         random: Randomness,
         first: Callable[[Sequence[Sequence[Guarantee]]], object] | None,
     ) -> list[tuple[Release, ...]]:
         """Certify each question for each group, ask the ledger, read the records, and return the releases."""
-        certificates = [_CERTIFICATE + _LEVEL * people.population.levels for _ in asked for people in groups]
-        *certifying, reading = steps(
-            self.terms.progress, [*certificates, float(len(asked) * groups[0].rows)], _COUNTING
-        )
-        told = iter(certifying)
-        prepared = [tuple(self._prepared(ask, people, next(told)) for people in groups) for ask in asked]
+        certificates = [_CERTIFICATE + _LEVEL * people.population.levels for _ in asks for people in groups]
+        *certifying, reading = steps(self.terms.progress, [*certificates, float(len(asks) * groups[0].rows)], _COUNTING)
+        reporters = iter(certifying)
+        prepared = [tuple(self._prepared(ask, people, next(reporters)) for people in groups) for ask in asks]
         if first is not None:
             first([[each.guarantee for each in several] for several in prepared])
         admitted = None if self.entering is None else self.entering.admit(prepared)
-        every = [(ask, each) for ask, several in zip(asked, prepared, strict=True) for each in several]
+        every = [(ask, each) for ask, several in zip(asks, prepared, strict=True) for each in several]
         tallies = engine.tallies([each.part for _, each in every], random, reading)
-        found = [
+        releases = [
             self._released(ask, each, tally, private=random.private)
             for (ask, each), tally in zip(every, tallies, strict=True)
         ]
         if self.entering is not None and admitted is not None:
             self.entering.enter(admitted)  # nobody has seen an answer yet
         step = len(groups)
-        return [tuple(found[at : at + step]) for at in range(0, len(found), step)]
+        return [tuple(releases[at : at + step]) for at in range(0, len(releases), step)]
 
     def _prepared(self, ask: Ask, people: Headcount, progress: Progress | None) -> Prepared:
         """Certify one question, and return it ready to be asked."""
@@ -515,21 +513,21 @@ class Run:
 
 
 @overload
-def release(asked: Ask, people: People, terms: Terms) -> Release | GroupedRelease: ...
+def release(questions: Ask, people: People, terms: Terms) -> Release | GroupedRelease: ...
 
 
 @overload
-def release(asked: Sequence[Ask], people: People, terms: Terms) -> JointRelease | JointByGroup: ...
+def release(questions: Sequence[Ask], people: People, terms: Terms) -> JointRelease | JointByGroup: ...
 
 
 def release(
-    asked: Ask | Sequence[Ask], people: People, terms: Terms
+    questions: Ask | Sequence[Ask], people: People, terms: Terms
 ) -> Release | GroupedRelease | JointRelease | JointByGroup:
     """Ask questions about people's records, and release private estimates with their certified guarantee.
 
     Parameters
     ----------
-    asked : Ask or sequence of Ask
+    questions : Ask or sequence of Ask
         One question; or several, at least one, each of which everybody answers with the whole local budget. `delta`,
         and a target, then also hold for all questions together.
     people : People
@@ -557,16 +555,16 @@ def release(
     >>> release(Ask(Frequency(["yes", "no"]), "vote"), people, Terms(seen="reports", delta=1e-6)).n
     1000
     """
-    asks = [asked] if isinstance(asked, Ask) else list(asked)
+    asks = [questions] if isinstance(questions, Ask) else list(questions)
     if not asks:
         raise InvalidInput("there is no question; ask at least one")
     for ask in asks:
         people.check_private(ask)
     entering = entering_of(terms)
     run = Run(people, terms, row_budgets(people, terms.target_epsilon), entering)
-    if isinstance(asked, Ask):
-        (found,) = run.ask(asks)
-        return found[0] if people.by is None else _by_group(people, found)
+    if isinstance(questions, Ask):
+        (by_group,) = run.ask(asks)
+        return by_group[0] if people.by is None else _by_group(people, by_group)
     together: list[tuple[float, tuple[LevelTotal, ...]]] = []
 
     def compose(certified: Sequence[Sequence[Guarantee]]) -> None:
@@ -582,9 +580,9 @@ def release(
     return JointByGroup(people.by, dict(zip(people.groups or (), joint, strict=True)))
 
 
-def _by_group(people: People, found: Sequence[Release]) -> GroupedRelease:
+def _by_group(people: People, releases: Sequence[Release]) -> GroupedRelease:
     assert people.by is not None
-    return GroupedRelease(people.by, dict(zip(people.groups or (), found, strict=True)))
+    return GroupedRelease(people.by, dict(zip(people.groups or (), releases, strict=True)))
 
 
 def _worth(guarantees: Sequence[Guarantee], delta: float) -> float:

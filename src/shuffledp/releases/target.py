@@ -54,9 +54,9 @@ def sized(people: Headcount, size: float) -> Headcount:
     size : float
         Factor of all budgets, positive; at most 1 for a column.
     """
-    known = people.population
+    budgets = people.population
     who = replace(people.who, factor=size) if _by_column(people) else RowBudgets(size, delta0=people.who.delta0)
-    return replace(people, who=who, population=Budgets(known.epsilons * size, known.counts, known.deltas))
+    return replace(people, who=who, population=Budgets(budgets.epsilons * size, budgets.counts, budgets.deltas))
 
 
 def _by_column(people: Headcount) -> bool:
@@ -118,15 +118,15 @@ def _of_one(target: float, people: Headcount, certify: Callable[[Headcount], Gua
     size = _safe(target, people)
     for _ in range(_TURNS):
         guarantee = certify(sized(people, size))
-        found = calibrate_scale(guarantee.setting, target, guarantee.delta).epsilon0 / largest
+        candidate = calibrate_scale(guarantee.setting, target, guarantee.delta).epsilon0 / largest
         if column:  # its products with this size are rounded anew
-            found = min(found * _SAFE, 1.0)
-        if found <= size:
+            candidate = min(candidate * _SAFE, 1.0)
+        if candidate <= size:
             break
-        size = found
-        at = certify(sized(people, found))
+        size = candidate
+        at = certify(sized(people, candidate))
         if at.setting.randomizer == guarantee.setting.randomizer and (not column or at.epsilon.upper <= target):
-            return found
+            return candidate
     while certify(sized(people, size)).epsilon.upper > target:
         size = max(size * _LOWER, _safe(target, people))
     return size

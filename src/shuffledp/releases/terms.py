@@ -59,7 +59,7 @@ class Typed:
     name: str = ""
 
 
-def said(help: str, typed: Typed | None = None, *, check: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+def option(help: str, typed: Typed | None = None, *, check: Callable[[Any], Any] | None = None) -> dict[str, Any]:
     """Return the metadata of a field that is an option.
 
     Parameters
@@ -74,12 +74,12 @@ def said(help: str, typed: Typed | None = None, *, check: Callable[[Any], Any] |
     return {"help": help, "check": check, "typed": typed}
 
 
-def settle(asked: Any) -> None:
+def settle(part: Any) -> None:
     """Check every field of an `Ask`, `People` or `Terms`, and replace each value by its normal form."""
-    for each in fields(asked):
+    for each in fields(part):
         check = each.metadata["check"]
         if check is not None:
-            object.__setattr__(asked, each.name, check(getattr(asked, each.name)))
+            object.__setattr__(part, each.name, check(getattr(part, each.name)))
 
 
 # What refuses a bad value: each in its own room, and imported when it is needed.
@@ -181,12 +181,12 @@ class Ask:
     'one-bit'
     """
 
-    question: Question = field(metadata=said("What is asked.", check=_question))
-    value: str | Sequence[str] = field(metadata=said("The column with the records.", Typed("COL")))
-    mechanism: str | None = field(default=None, metadata=said("The randomizer, by its name.", Typed("NAME")))
+    question: Question = field(metadata=option("What is asked.", check=_question))
+    value: str | Sequence[str] = field(metadata=option("The column with the records.", Typed("COL")))
+    mechanism: str | None = field(default=None, metadata=option("The randomizer, by its name.", Typed("NAME")))
     missing_as: Hashable | None = field(
         default=None,
-        metadata=said(
+        metadata=option(
             "What a missing record counts as: a category, or a number of the range; for a mean also no-answer: the "
             "mean is that of those who answered. See --missing-values.",
             Typed("VALUE", panel=ROWS),
@@ -194,13 +194,13 @@ class Ask:
     )
     other: Hashable | None = field(
         default=None,
-        metadata=said(
+        metadata=option(
             "The category that an unlisted record counts as; of items: what one outside the domain counts as.",
             Typed("CATEGORY", panel=ROWS),
         ),
     )
     clip: bool = field(
-        default=False, metadata=said("Move values outside the range to its nearer end.", Typed(reads="flag"))
+        default=False, metadata=option("Move values outside the range to its nearer end.", Typed(reads="flag"))
     )
 
     def __post_init__(self) -> None:
@@ -210,17 +210,17 @@ class Ask:
         for name, given in (("missing_as", self.missing_as), ("other", self.other)):
             if isinstance(given, dict | set) or (hasattr(given, "__array__") and getattr(given, "ndim", 1) != 0):
                 raise InvalidInput(f"`{name}` must be one word or number; got {shown(given)}", name)
-        asked = _for_missing(self.question, self.missing_as)
-        if asked is not self.question and self.mechanism not in (None, *asked.mechanisms):
+        question = _for_missing(self.question, self.missing_as)
+        if question is not self.question and self.mechanism not in (None, *question.mechanisms):
             choice(self.mechanism, "mechanism", self.question.mechanisms)
             raise InvalidInput(
-                f"a mean among those who answered is asked with {asked.mechanisms[0]}, over the ends of the range and "
-                f"no answer: `mechanism` {self.mechanism} has no report for no answer; leave it out, or say with "
+                f"a mean among those who answered is asked with {question.mechanisms[0]}, over the ends of the range "
+                f"and no answer: `mechanism` {self.mechanism} has no report for no answer; leave it out, or say with "
                 "`missing_as` which number a missing record counts as"
             )
-        object.__setattr__(self, "question", asked)
-        known = asked.mechanisms[0] if self.mechanism is None else self.mechanism
-        object.__setattr__(self, "mechanism", choice(known, "mechanism", asked.mechanisms))
+        object.__setattr__(self, "question", question)
+        mechanism = question.mechanisms[0] if self.mechanism is None else self.mechanism
+        object.__setattr__(self, "mechanism", choice(mechanism, "mechanism", question.mechanisms))
         _ = self.recode, self.columns  # checked here, before anything is read
 
     @property
@@ -301,23 +301,23 @@ class People:
     'refuse'
     """
 
-    data: Any = field(metadata=said("The table."))
+    data: Any = field(metadata=option("The table."))
     budgets: float | str | RowBudgets | None = field(
         default=None,
-        metadata=said(
+        metadata=option(
             "Column with each person's local budget, or one number for all; or else --target-epsilon.",
             Typed("COL_OR_NUMBER", name="epsilon0"),
         ),
     )
     person: str | None = field(
         default=None,
-        metadata=said(
+        metadata=option(
             "The column that tells whose row it is. Without it each row is taken as a person.", Typed("COL", panel=ROWS)
         ),
     )
     rows_per_person: RowsPerPerson = field(
         default="refuse",
-        metadata=said(
+        metadata=option(
             "People with several rows: refuse; use one row each, chosen at random; or use all, with a guarantee for "
             "groups of K rows.",
             Typed("refuse|one|K", panel=ROWS),
@@ -326,7 +326,7 @@ class People:
     )
     missing_person: MissingPerson = field(
         default="refuse",
-        metadata=said(
+        metadata=option(
             "Rows without a person: refuse; or each counts as a person of its own, which must be true: the guarantee "
             "is for one such row.",
             Typed("refuse|own", panel=ROWS),
@@ -335,20 +335,20 @@ class People:
     )
     consent: Mapping[str, float] | None = field(
         default=None,
-        metadata=said(
+        metadata=option(
             "What a word of the --epsilon0 column stands for, such as strict=0.1. Repeat it for each word.",
             Typed("WORD=E", "texts"),
         ),
     )
     missing_budget: float | None = field(
         default=None,
-        metadata=said(
+        metadata=option(
             "The local budget of rows whose budget is missing; 0 sends no information.", Typed("E", "number", ROWS)
         ),
     )
     by: str | None = field(
         default=None,
-        metadata=said(
+        metadata=option(
             "The column with each row's public group: one answer, and one guarantee, for each of --groups. Of several "
             "columns (A,B) each pair of words is a group, named 'word / word'.",
             Typed("COL", panel=GROUPS),
@@ -356,7 +356,7 @@ class People:
     )
     groups: Sequence[Hashable] | None = field(
         default=None,
-        metadata=said(
+        metadata=option(
             "With --by: all groups, known beforehand: a list, or a text file with one per line; without it those of "
             "--margins.",
             Typed("A,B,C|FILE", panel=GROUPS),
@@ -364,13 +364,13 @@ class People:
     )
     where: Mapping[str, Hashable | Sequence[Hashable]] | None = field(
         default=None,
-        metadata=said(
+        metadata=option(
             "Ask only rows with this value of a public column. Repeat it: rows need one value of each column.",
             Typed("COLUMN=VALUE", "texts", GROUPS),
             check=_where,
         ),
     )
-    table_options: TableOptions | None = field(default=None, metadata=said("How the table is written."))
+    table_options: TableOptions | None = field(default=None, metadata=option("How the table is written."))
 
     def __post_init__(self) -> None:
         settle(self)
@@ -392,7 +392,7 @@ class People:
         """Public values of the rows that are asked, by column; empty: all rows are."""
         return {} if self.where is None else self.where  # type: ignore[return-value]
 
-    def check_private(self, asked: Ask) -> None:
+    def check_private(self, ask: Ask) -> None:
         """Refuse a question about a column whose values are public: groups, conditions, budgets or owners of rows.
 
         Raises
@@ -410,7 +410,7 @@ class People:
             "epsilon0": [name for name in (budgets.epsilon0, budgets.delta0) if isinstance(name, str)],
             "person": () if self.person is None else (self.person,),
         }
-        refuse_public(public, asked.columns)
+        refuse_public(public, ask.columns)
 
     @property
     def whose(self) -> tuple[Person | None, RowsPerPerson]:
@@ -473,7 +473,7 @@ class Terms:
 
     target_epsilon: float | None = field(
         default=None,
-        metadata=said(
+        metadata=option(
             "In place of --epsilon0: the central epsilon that must hold at --delta. The largest local budget that is "
             "certified for it (to a few percent), one for everybody, is found and asked with. With a column as "
             "--epsilon0 all its budgets are lowered by one factor, and none is raised.",
@@ -482,11 +482,11 @@ class Terms:
         ),
     )
     delta: float = field(
-        metadata=said("Central delta, strictly between 0 and 1; well below 1/n, such as 1e-6.", Typed("D", "number"))
+        metadata=option("Central delta, strictly between 0 and 1; well below 1/n, such as 1e-6.", Typed("D", "number"))
     )
     seen: Seen | None = field(
         default=None,
-        metadata=said(
+        metadata=option(
             "What the analyzer sees: reports (nobody's budget) or levels (each report with its budget); of a mean also "
             "sum. Required with two budgets or more.",
             Typed("WHAT"),
@@ -494,7 +494,7 @@ class Terms:
     )
     weights: Weights = field(
         default="population",
-        metadata=said(
+        metadata=option(
             "With --seen levels. population: everybody counts the same; precision: least noise, right only if budgets "
             "do not depend on the records.",
             Typed("NAME"),
@@ -503,44 +503,44 @@ class Terms:
     )
     any_delta: bool = field(
         default=False,
-        metadata=said(
+        metadata=option(
             "Allow a delta of 1/n and above, which lets one person's record be published.", Typed(reads="flag")
         ),
     )
     ledger: Ledger | str | Path | None = field(
         default=None,
-        metadata=said(
+        metadata=option(
             "Enter the release before it is shown; the ledger's limit refuses what has no room.",
             Typed("FILE", "file", LEDGER),
         ),
     )
     population: str = field(
         default="everybody",
-        metadata=said(
+        metadata=option(
             "What the ledger calls these people. Names that differ overlap unless the ledger says otherwise.",
             Typed("NAME", panel=LEDGER),
         ),
     )
     fixed_in_advance: str | None = field(
         default=None,
-        metadata=said(
+        metadata=option(
             "Name of the plan that fixed this release, and all others of that name, before any of their answers.",
             Typed("ID", panel=LEDGER),
         ),
     )
     random: Randomness | None = field(
         default=None,
-        metadata=said(
+        metadata=option(
             "Repeatable noise from a seed, for testing: the output is marked NOT PRIVATE.",
             Typed("N", "whole", RESULT, "simulation_seed"),
             check=_random,
         ),
     )
-    rows: int | None = field(default=None, metadata=said("Rows held in memory at a time."))
-    progress: Progress | None = field(default=None, metadata=said("Called with the share of the work that is done."))
+    rows: int | None = field(default=None, metadata=option("Rows held in memory at a time."))
+    progress: Progress | None = field(default=None, metadata=option("Called with the share of the work that is done."))
     margins: Margins | None = field(
         default=None,
-        metadata=said(
+        metadata=option(
             "With --by: public counts of all people (variable,category,people), to which answers are weighted; by "
             "several columns they are raked.",
             Typed("FILE.csv", "file", GROUPS),
@@ -548,7 +548,7 @@ class Terms:
     )
     title: str = field(
         default="",
-        metadata=said("Title of the page that --report writes, and of the entry.", Typed("TEXT", panel=RESULT)),
+        metadata=option("Title of the page that --report writes, and of the entry.", Typed("TEXT", panel=RESULT)),
     )
 
     def __post_init__(self) -> None:
@@ -587,9 +587,9 @@ def told_apart(
     TypeError
         For the first unknown keyword, and if `delta` is missing.
     """
-    known = options()
+    accepted = options()
     for name in words:
-        if name not in known or name in without:
+        if name not in accepted or name in without:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
     if "delta" not in words:
         raise TypeError(f"{function}() missing 1 required keyword-only argument: 'delta'")

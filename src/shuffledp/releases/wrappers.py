@@ -341,10 +341,10 @@ def estimate_frequent_items(
     Examples
     --------
     >>> planes = ["N328AA"] * 600 + ["N725MQ"] * 400
-    >>> found = estimate_frequent_items(
+    >>> items = estimate_frequent_items(
     ...     planes, 8.0, max_length=6, alphabet="upper+digits", seen="reports", delta=1e-6
     ... )
-    >>> found.categories[:2]
+    >>> items.categories[:2]
     ('N328AA', 'N725MQ')
     """
     words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
@@ -408,10 +408,10 @@ def _one_for_each(data: dict[str, Any], name: str, what: str, column: Any, other
     return name
 
 
-def as_kind(kind: type[Kind], found: Release) -> Kind:
+def as_kind(kind: type[Kind], release: Release) -> Kind:
     """Return the release typed as its class, see `release_type`."""
-    assert isinstance(found, kind)
-    return found
+    assert isinstance(release, kind)
+    return release
 
 
 # The questions as functions on files and dataframes.
@@ -544,10 +544,10 @@ def frequent_items_of_table(
     --------
     >>> import polars as pl
     >>> flights = pl.DataFrame({"dest": ["ORD"] * 600 + ["ATL"] * 400})
-    >>> found = frequent_items_of_table(
+    >>> items = frequent_items_of_table(
     ...     flights, "dest", 8.0, candidates=["ATL", "BOS", "ORD"], seen="reports", delta=1e-6
     ... )
-    >>> found.categories[:2]
+    >>> items.categories[:2]
     ('ORD', 'ATL')
     """
     words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}

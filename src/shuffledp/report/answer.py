@@ -22,7 +22,7 @@ from shuffledp.in_words import (
     up,
     with_error,
 )
-from shuffledp.questions.question import CONFIDENCE, Entry, Shape, View, in_bins
+from shuffledp.questions.question import CONFIDENCE, AnswerLine, Shape, View, in_bins
 from shuffledp.report.wording import guarantee_notes, weighted_by
 from shuffledp.setting import Guarantee
 
@@ -91,17 +91,17 @@ def _view(release: Release, simplex: bool, simultaneous: bool) -> View:
     return release.question.view(release.analysis, release.rows, simultaneous=simultaneous, simplex=simplex)
 
 
-def title_of(found: Release, value: str) -> str:
+def title_of(release: Release, value: str) -> str:
     """Return the question about the column ``value`` in words, for the page."""
-    moved = " of the values moved into the range" if found.clipped else ""
-    chosen = f" where {conditions(found.where)}" if found.where else ""
-    return found.question.shape.asked.format(value, moved).removesuffix("?") + f"{chosen}?"
+    moved = " of the values moved into the range" if release.clipped else ""
+    chosen = f" where {conditions(release.where)}" if release.where else ""
+    return release.question.shape.asked.format(value, moved).removesuffix("?") + f"{chosen}?"
 
 
 # Cells: numbers by the scale of the view.
 
 
-def cells(view: View, entry: Entry, *, hedged: bool = True) -> list[str]:
+def cells(view: View, entry: AnswerLine, *, hedged: bool = True) -> list[str]:
     """Return the cells of an entry: value, error where there is one, interval, projected share if asked for.
 
     Parameters
@@ -116,8 +116,8 @@ def cells(view: View, entry: Entry, *, hedged: bool = True) -> list[str]:
     low, high = entry.low, entry.high
     if view.shape.scale == "share":
         ends = interval_words(entry) if hedged else f"{share(low)} to {share(high)}"
-        found = [share(entry.value), points(entry.error), ends]
-        return found if entry.projected is None else [*found, share(entry.projected)]
+        row = [share(entry.value), points(entry.error), ends]
+        return row if entry.projected is None else [*row, share(entry.projected)]
     if view.shape.scale == "place":
         ends = f"{in_bins(low, view.width)} to {in_bins(high, view.width)}"
         covers = view.curve is not None and high - low >= NOTHING_FROM * float(np.ptp(view.curve.value))
@@ -128,7 +128,7 @@ def cells(view: View, entry: Entry, *, hedged: bool = True) -> list[str]:
     return [with_error(entry.value, entry.error), near(entry.error, 2), ends]
 
 
-def interval_words(entry: Entry) -> str:
+def interval_words(entry: AnswerLine) -> str:
     """Return the interval of a share in words, which mention it if noise has moved the estimate below 0 or above 1.
 
     Examples
@@ -173,11 +173,11 @@ def amounts_table(view: View, interval: str) -> dict[str, Any] | None:
     interval : str
         Heading of the intervals.
     """
-    found, shape = view.amounts, view.shape
-    if found is None or found.error is None:
+    amounts, shape = view.amounts, view.shape
+    if amounts is None or amounts.error is None:
         return None
     most = view.records if shape.amount == "count" else None
-    columns = np.column_stack((found.value, found.error, found.low, found.high)).tolist()
+    columns = np.column_stack((amounts.value, amounts.error, amounts.low, amounts.high)).tolist()
     first = [[view.name(*label)] if shape.label else [] for label in view.labels]
     return {
         "title": f"{shape.amount.capitalize()}s over {count(view.records)} records",
@@ -240,7 +240,7 @@ def people(release: Release) -> str:
 
 def _rows_as_people(release: Release) -> list[str]:
     advice = "; name the column that tells whose row it is (--person)" if release.unit == "rows" else ""
-    return [f"{said.removesuffix('.')}{advice}." for said in taken_as_people([release.unit])]
+    return [f"{sentence.removesuffix('.')}{advice}." for sentence in taken_as_people([release.unit])]
 
 
 def taken_as_people(units: Iterable[str]) -> list[str]:
@@ -251,8 +251,8 @@ def taken_as_people(units: Iterable[str]) -> list[str]:
     units : iterable of str
         What a record of each release is: "people", "rows" or "reports"; in the JSON followed by ", taken as people".
     """
-    found = {unit.partition(",")[0] for unit in units}
-    return [said for unit, said in _TAKEN_AS_PEOPLE.items() if unit in found]
+    distinct_units = {unit.partition(",")[0] for unit in units}
+    return [sentence for unit, sentence in _TAKEN_AS_PEOPLE.items() if unit in distinct_units]
 
 
 _TAKEN_AS_PEOPLE = {
@@ -334,17 +334,17 @@ def _wide(view: View) -> list[str]:
     return [f"With so few people or budgets the answer {SAYS_NOTHING}: the interval covers most of what is possible."]
 
 
-def by_inequality(found: Any, *, simultaneous: bool) -> list[str]:
+def by_inequality(estimate: Any, *, simultaneous: bool) -> list[str]:
     """Return a sentence on why an interval is wide, where an inequality makes it; none elsewhere.
 
     Parameters
     ----------
-    found : Estimate or RangeEstimate
+    estimate : Estimate or RangeEstimate
         The estimate.
     simultaneous : bool
         Whether its intervals hold together.
     """
-    name = found.inequality(CONFIDENCE, simultaneous) if hasattr(found, "inequality") else ""
+    name = estimate.inequality(CONFIDENCE, simultaneous) if hasattr(estimate, "inequality") else ""
     if not name:
         return []
     return [
@@ -353,7 +353,7 @@ def by_inequality(found: Any, *, simultaneous: bool) -> list[str]:
     ]
 
 
-def tells_nothing(entry: Entry, support: tuple[float, float]) -> bool:
+def tells_nothing(entry: AnswerLine, support: tuple[float, float]) -> bool:
     """Return whether an interval covers the range, or reaches further to a side than half of it.
 
     Parameters
@@ -387,27 +387,27 @@ PUBLIC = (
 )
 
 
-def first_of(found: GroupedRelease) -> Release:
+def first_of(grouped: GroupedRelease) -> Release:
     """Return the release of the first group; all groups have one question and one mechanism."""
-    return next(iter(found.releases.values()))
+    return next(iter(grouped.releases.values()))
 
 
-def grouped_headings(found: GroupedRelease, interval: str) -> list[str]:
+def grouped_headings(grouped: GroupedRelease, interval: str) -> list[str]:
     """Return the headings of the table of all groups."""
-    return [found.by, "people", *headings(first_of(found).question.shape, interval), "central ε"]
+    return [grouped.by, "people", *headings(first_of(grouped).question.shape, interval), "central ε"]
 
 
-def grouped_lines(found: GroupedRelease, *, simultaneous: bool = False) -> Iterator[list[str]]:
+def grouped_lines(grouped: GroupedRelease, *, simultaneous: bool = False) -> Iterator[list[str]]:
     """Yield the lines of the table of all groups; the first line of each group has its name.
 
     Parameters
     ----------
-    found : GroupedRelease
+    grouped : GroupedRelease
         The releases.
     simultaneous : bool
         Whether the intervals of a group hold together.
     """
-    for name, release in found.releases.items():
+    for name, release in grouped.releases.items():
         before, view = [str(name), count(release.n)], view_of(release, simultaneous=simultaneous)
         for entry in view.entries():
             first = [entry.name] if view.shape.label else []
@@ -415,30 +415,30 @@ def grouped_lines(found: GroupedRelease, *, simultaneous: bool = False) -> Itera
             before = ["", ""]
 
 
-def grouped_notes(found: GroupedRelease) -> list[str]:
+def grouped_notes(grouped: GroupedRelease) -> list[str]:
     """Return sentences on whom each guarantee protects, and on what a reader could misunderstand."""
-    smallest = min(release.n for release in found.releases.values())
-    worst = found.releases[found.worst]
+    smallest = min(release.n for release in grouped.releases.values())
+    worst = grouped.releases[grouped.worst]
     why = ", which is the smallest" if worst.n == smallest else ""
-    said = [
-        f"Each of the {len(found.releases)} groups was shuffled by itself, and nobody is in two of them: for everybody "
-        f"central epsilon is at most {up(found.guarantee.epsilon.upper)} at delta = "
-        f"{probability(found.guarantee.delta)}, the number of {found.worst} ({counted(worst.n, 'person', 'people')})"
-        f"{why}.",
+    sentences = [
+        f"Each of the {len(grouped.releases)} groups was shuffled by itself, and nobody is in two of them: for "
+        f"everybody central epsilon is at most {up(grouped.guarantee.epsilon.upper)} at delta = "
+        f"{probability(grouped.guarantee.delta)}, the number of {grouped.worst} "
+        f"({counted(worst.n, 'person', 'people')}){why}.",
         PUBLIC,
     ]
-    views = {name: view_of(release) for name, release in found.releases.items()}
-    said += [f"{name}: {view.more}" for name, view in views.items() if view.more]
+    views = {name: view_of(release) for name, release in grouped.releases.items()}
+    sentences += [f"{name}: {view.more}" for name, view in views.items() if view.more]
     own = {name: view.sentences for name, view in views.items()}
-    for name, release in found.releases.items():
+    for name, release in grouped.releases.items():
         alike = {note: all(note in each for each in own.values()) for note in own[name]}
         named = [note if alike.get(note, True) else f"{name}: {note}" for note in notes(release)]
-        said += [note for note in named if note not in said]
-    return said
+        sentences += [note for note in named if note not in sentences]
+    return sentences
 
 
 def grouped_parts(
-    found: GroupedRelease,
+    grouped: GroupedRelease,
     *,
     simultaneous: bool = False,
     weighted: Mapping[str, Any] | None = None,
@@ -448,7 +448,7 @@ def grouped_parts(
 
     Parameters
     ----------
-    found : GroupedRelease
+    grouped : GroupedRelease
         The releases.
     simultaneous : bool
         Whether the intervals of one group hold together.
@@ -457,27 +457,27 @@ def grouped_parts(
     title : str
         Of the table.
     """
-    every = list(grouped_lines(found, simultaneous=simultaneous))
+    every = list(grouped_lines(grouped, simultaneous=simultaneous))
     remark = PUBLIC
     if weighted is not None:
-        each = weighted_cells(weighted, first_of(found).question.shape)
+        each = weighted_cells(weighted, first_of(grouped).question.shape)
         lines = "; ".join(f"{' '.join(cells[:-2])} ({cells[-1]})" for cells in each)
         remark += f" All groups weighted to the margins: {lines}. {whom_weights_cover(weighted)}"
-    table = {"title": title, "headings": grouped_headings(found, INTERVAL), "rows": every, "remark": remark}
-    return {"remark": grouped_notes(found)[0], "overview": [table]}
+    table = {"title": title, "headings": grouped_headings(grouped, INTERVAL), "rows": every, "remark": remark}
+    return {"remark": grouped_notes(grouped)[0], "overview": [table]}
 
 
-def weighted_cells(told: Mapping[str, Any], shape: Shape) -> Iterator[tuple[str, ...]]:
+def weighted_cells(weighted: Mapping[str, Any], shape: Shape) -> Iterator[tuple[str, ...]]:
     """Yield the cells of each estimate that is weighted to margins: category (of shares), value, error, interval.
 
     Parameters
     ----------
-    told : mapping
+    weighted : mapping
         From `shuffledp.report.to_json.weighted_to_json`.
     shape : Shape
         The shape of the question.
     """
-    for row in told["estimates"]:
+    for row in weighted["estimates"]:
         error, ends = row["standard_error"], row["confidence_interval"]
         if shape.scale == "share":
             names = (" to ".join(str(row[key]) for key in shape.keys if key in row),)
@@ -486,15 +486,15 @@ def weighted_cells(told: Mapping[str, Any], shape: Shape) -> Iterator[tuple[str,
             yield with_error(row[shape.key], error), near(error, 2), interval_with_error(ends[0], ends[1], error)
 
 
-def whom_weights_cover(told: Mapping[str, Any]) -> str:
+def whom_weights_cover(weighted: Mapping[str, Any]) -> str:
     """Return sentences on the population that weighted intervals cover, and on how many people did not answer.
 
     Parameters
     ----------
-    told : mapping
+    weighted : mapping
         From `shuffledp.report.to_json.weighted_to_json`.
     """
-    said = "These intervals cover the people for whom the answers stand: noise and sampling are in them."
-    if told["missing"] is not None:
-        said += f" {count(told['missing'])} of {count(told['population'])} people did not answer."
-    return f"{said} Those who did not answer are taken to be like the others of their group."
+    text = "These intervals cover the people for whom the answers stand: noise and sampling are in them."
+    if weighted["missing"] is not None:
+        text += f" {count(weighted['missing'])} of {count(weighted['population'])} people did not answer."
+    return f"{text} Those who did not answer are taken to be like the others of their group."

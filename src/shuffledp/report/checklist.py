@@ -64,7 +64,7 @@ class Point:
     @property
     def is_open(self) -> bool:
         """Whether an answer is left for the reader to find out."""
-        return any(said.startswith(OPEN) for said in self.answers)
+        return any(answer.startswith(OPEN) for answer in self.answers)
 
 
 def checklist(answers: Sequence[Answer], *, groups: bool = False) -> list[Point]:
@@ -104,7 +104,7 @@ def points(*answers: Iterable[str]) -> list[Point]:
     *answers : iterable of str
         Sentences for each of `QUESTIONS`, in their order.
     """
-    return [Point(question, tuple(said)) for question, said in zip(QUESTIONS, answers, strict=True)]
+    return [Point(question, tuple(sentences)) for question, sentences in zip(QUESTIONS, answers, strict=True)]
 
 
 def _unit(answer: Answer) -> Iterator[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from markupsafe import Markup
 from shuffledp.accounting import ProfileCurve
 from shuffledp.errors import printable
 from shuffledp.in_words import conditions
-from shuffledp.questions.question import CONFIDENCE, Curve, Entry, View
+from shuffledp.questions.question import CONFIDENCE, AnswerLine, Curve, View
 from shuffledp.report import wording
 from shuffledp.report.answer import (
     INTERVAL,
@@ -44,6 +45,8 @@ LEFT, RIGHT = 54.0, 14.0
 BASE = 226.0
 """The y coordinate of the lower axis of a distribution."""
 MOST_BARS = 200
+LONGEST_BESIDE, LONGEST_LINE = 16, 52
+"""Largest number of letters of a name beside a bar, and of a line of names above bars, at the widths of letters."""
 MOST_NEGATIVE_POWER = -300
 
 
@@ -96,8 +99,10 @@ def mean_picture(estimate: float, low: float, high: float, bounds: tuple[float, 
     return _svg(parts, 84, label)
 
 
-def bars_picture(rows: Sequence[Entry], truths: Sequence[float] | None, what: str = "Estimated share") -> str:
-    """Return a picture of shares, or of differences, as bars with their confidence intervals, as inline SVG.
+def bars_picture(rows: Sequence[AnswerLine], truths: Sequence[float] | None, *, differences: bool = False) -> str:
+    """Return a picture of shares, or of differences of shares, as bars with their intervals, as inline SVG.
+
+    Names stand beside the bars, or above them where one of them is too long for that: none is cut.
 
     Parameters
     ----------
@@ -105,31 +110,38 @@ def bars_picture(rows: Sequence[Entry], truths: Sequence[float] | None, what: st
         The numbers with their names and intervals.
     truths : sequence of float or None
         The true values, if known; they are marked.
-    what : str
-        What the numbers are, for the description of the picture.
+    differences : bool
+        Whether the numbers are differences of shares, which are written in points.
     """
     top = max([0.0, *(max(row.high, row.value) for row in rows), *(truths or ())]) * 1.05
     bottom = min(0.0, min(min(row.low, row.value) for row in rows))
-    names = 118.0
+    beside = all(len(row.name) <= LONGEST_BESIDE for row in rows)
+    names = 118.0 if beside else 2.0
     axis = Axis(bottom, max(top, bottom + 1e-6), names, WIDTH - 60)
     step, y = 26.0, 8.0
     parts: list[str] = []
     zero = axis.at(0.0)
     for i, row in enumerate(rows):
+        for line in () if beside else wrap(row.name, LONGEST_LINE):
+            parts.append(_text(names, y + 12, line, "start"))
+            y += 17.0
         mid = y + 10
         x = axis.at(row.value)
-        parts.append(_text(names - 8, mid + 4, _shortened(row.name), "end"))
+        if beside:
+            parts.append(_text(names - 8, mid + 4, row.name, "end"))
         parts.append(f'<rect class="bar" x="{min(zero, x):.1f}" y="{y:.1f}" width="{abs(x - zero):.1f}" height="20"/>')
         parts.append(_line(axis.at(row.low), mid, axis.at(row.high), mid, "interval"))
         if truths is not None:
             parts.append(f'<path class="truth" d="M{axis.at(truths[i]):.1f} {mid}l-4 -5 4 -5 4 5z"/>')
-        parts.append(_text(WIDTH, mid + 4, f"{row.value:z.1%}", "end"))
+        number = f"{100.0 * row.value:+z.1f}" if differences else f"{row.value:z.1%}"
+        parts.append(_text(WIDTH, mid + 4, number, "end"))
         y += step
     parts.append(_line(zero, 2, zero, y, "axis"))
+    what = "Difference in share" if differences else "Estimated share"
     return _svg(parts, y + 4, f"{what} of each category with its confidence interval")
 
 
-def histogram_picture(rows: Sequence[Entry], what: str = "Histogram") -> str:
+def histogram_picture(rows: Sequence[AnswerLine], what: str = "Histogram") -> str:
     """Return a picture of a histogram with the confidence interval of each bin; very many bins share bars.
 
     Parameters
@@ -161,7 +173,7 @@ def histogram_picture(rows: Sequence[Entry], what: str = "Histogram") -> str:
     return _svg(parts, BASE + 28, f"{what} of {len(rows)} bins with confidence intervals")
 
 
-def distribution_picture(curve: Curve, quantiles: Sequence[Entry]) -> str:
+def distribution_picture(curve: Curve, quantiles: Sequence[AnswerLine]) -> str:
     """Return a picture of a distribution function with its confidence band and the quantiles read from it.
 
     Parameters
@@ -314,10 +326,6 @@ def _text(x: float, y: float, words: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
-def _shortened(name: str) -> str:
-    return name if len(name) <= 16 else name[:15] + "…"
-
-
 def _svg(parts: Sequence[str], height: float, label: str) -> str:
     return (
         f'<svg viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{escape(label)}">'
@@ -391,12 +399,12 @@ def render(
     str
         An HTML document that loads nothing from elsewhere.
     """
-    releases, said = [answer.release for answer in answers if answer.release is not None], set[str]()
+    releases, printed = [answer.release for answer in answers if answer.release is not None], set[str]()
     page = page_template("page.html").render(
         heading=heading,
         remark=remark,
-        overview=[{**table, "remark": _once(table["remark"], said)} for table in overview],
-        answers=_said_once([_answer(answer) for answer in answers], said),
+        overview=[{**table, "remark": once(table["remark"], printed)} for table in overview],
+        answers=_without_repeats([_answer(answer) for answer in answers], printed),
         simulation=any(not release.private for release in releases),
         drew_noise=bool(releases),
         several=len(answers) > 1,
@@ -415,21 +423,29 @@ def render(
     return printable(page, "\n")  # no name turns the direction of writing of what follows it
 
 
-def _once(sentence: str, said: set[str]) -> str:
-    """Return a sentence that was not said before, else "", and note that it is said."""
-    new = "" if sentence in said else sentence
-    said.add(sentence)
+def once(sentence: str, printed: set[str]) -> str:
+    """Return a sentence that is not printed yet, else "", and add it to ``printed``.
+
+    Parameters
+    ----------
+    sentence : str
+        The sentence.
+    printed : set of str
+        The sentences that are printed already.
+    """
+    new = "" if sentence in printed else sentence
+    printed.add(sentence)
     return new
 
 
-def _said_once(answers: list[dict[str, Any]], said: set[str]) -> list[dict[str, Any]]:
+def _without_repeats(answers: list[dict[str, Any]], printed: set[str]) -> list[dict[str, Any]]:
     """Return the variables of all answers, in which every sentence stands with the first answer that it holds for."""
     for answer in answers:
         parts = [answer] if answer["estimate"] is None else [answer, answer["estimate"]]
         for part in parts[::-1]:  # in the order of the page
-            part["notes"] = [note for note in part["notes"] if _once(note, said)]
-            part |= {name: _once(part[name], said) for name in ("read", "promise") if name in part}
-        answer["gspa_told"] = answer["gspa"] is not None and bool(_once(f"GSPA {answer['gspa']!r}", said))
+            part["notes"] = [note for note in part["notes"] if once(note, printed)]
+            part |= {name: once(part[name], printed) for name in ("read", "promise") if name in part}
+        answer["gspa_told"] = answer["gspa"] is not None and bool(once(f"GSPA {answer['gspa']!r}", printed))
     return answers
 
 
@@ -565,8 +581,8 @@ def _legend(view: View, answer: Answer) -> list[tuple[str, str]]:
     drawn = view.shape.picture
     if drawn is None:
         return []
-    known = {"confidence": f"{CONFIDENCE:.0%}", "each": drawn.each[view.simultaneous]}
-    legend = [(sign, words.format(**known)) for sign, words in drawn.legend]
+    fields = {"confidence": f"{CONFIDENCE:.0%}", "each": drawn.each[view.simultaneous]}
+    legend = [(sign, words.format(**fields)) for sign, words in drawn.legend]
     return [*legend, ("truth", drawn.truth)] if answer.truth is not None and drawn.truth else legend
 
 

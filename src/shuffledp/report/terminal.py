@@ -103,16 +103,16 @@ def print_guarantee(console: Console, guarantee: Guarantee, *, bounds: bool = Tr
 
 
 def _level_table(guarantee: Guarantee, counts: str) -> Table:
-    shown = some_levels(guarantee, MOST_LEVELS)
+    levels = some_levels(guarantee, MOST_LEVELS)
     title = f"Each level's own guarantee at delta = {probability(guarantee.delta)}"
-    if len(shown) < guarantee.levels_total:
-        title += f" ({len(shown)} of {count(guarantee.levels_total)} levels, the worst among them)"
+    if len(levels) < guarantee.levels_total:
+        title += f" ({len(levels)} of {count(guarantee.levels_total)} levels, the worst among them)"
     table = Table(title=title, title_justify="left")
     floors = ["by dummies alone", "by the crowd"] if guarantee.setting.dummies is not None else []
     headings = [plural(counts), "central epsilon at most", *floors, "at least", "chances move at most by"]
     for heading in ("local epsilon0", *headings):
         table.add_column(heading, justify="right")
-    for level in shown:
+    for level in levels:
         table.add_row(
             local_budget(level),
             count(level.count),
@@ -120,7 +120,7 @@ def _level_table(guarantee: Guarantee, counts: str) -> Table:
             *["–" if kept is None else up(kept.upper) for kept in (level.floor, level.crowd)][: len(floors)],
             down(level.epsilon.lower),
             moves(level.epsilon.upper, guarantee.delta),
-            style="bold" if level is guarantee.worst and len(shown) > 1 else None,
+            style="bold" if level is guarantee.worst and len(levels) > 1 else None,
         )
     return table
 
@@ -128,8 +128,8 @@ def _level_table(guarantee: Guarantee, counts: str) -> Table:
 def _print_evidence(console: Console, guarantee: Guarantee) -> None:
     """Print a section per kind of bound; without a column for the kind, the words fit into 80 characters."""
     sections = evidence_sections(guarantee)
-    asked = f"What was consulted (for the worst level, at delta = {probability(guarantee.delta)})"
-    console.print(asked, style="italic", highlight=False)
+    heading = f"What was consulted (for the worst level, at delta = {probability(guarantee.delta)})"
+    console.print(heading, style="italic", highlight=False)
     widest = [row for section in sections for row in section.rows]
     for section in sections:
         style = "dim" if section.standing is None else STANDING_STYLE[section.standing]
@@ -187,7 +187,7 @@ LEFT = ("category", "item", "cell")
 """Headings of columns of words, which are aligned to the left."""
 
 
-def print_release(console: Console, release: Release, shown: Shown, said: set[str] | None = None) -> None:
+def print_release(console: Console, release: Release, display: Shown, printed: set[str] | None = None) -> None:
     """Print a release: answer with interval, guarantee, and what a reader must know.
 
     Parameters
@@ -196,32 +196,32 @@ def print_release(console: Console, release: Release, shown: Shown, said: set[st
         The console to print on.
     release : Release
         The release of any question.
-    shown : Shown
+    display : Shown
         The optional parts to print.
-    said : set of str, optional
+    printed : set of str, optional
         Of one of several answers: sentences that are printed already, which are left out and added to. Its guarantee
         is then printed by `print_guarantees`.
     """
-    shown = shown.of(release.question.shape)
-    view = view_of(release, simplex=shown.simplex, simultaneous=shown.simultaneous)
-    (_print_entries if view.shape.label else _print_number)(console, release, view, shown)
-    if shown.counts:
-        print_amounts(console, {"": release}, shown)
-    once = set[str]() if said is None else said
+    display = display.of(release.question.shape)
+    view = view_of(release, simplex=display.simplex, simultaneous=display.simultaneous)
+    (_print_entries if view.shape.label else _print_number)(console, release, view, display)
+    if display.counts:
+        print_amounts(console, {"": release}, display)
+    once = set[str]() if printed is None else printed
     if not release.private:
         _print_new(console, [NOT_PRIVATE], once, "bold red")
-    _print_new(console, [*notes(release, view), *([PROJECTED] if shown.simplex else [])], once)
-    if said is None:
+    _print_new(console, [*notes(release, view), *([PROJECTED] if display.simplex else [])], once)
+    if printed is None:
         console.print()
-        print_guarantee(console, release.guarantee, bounds=shown.bounds, counts=unit(release))
+        print_guarantee(console, release.guarantee, bounds=display.bounds, counts=unit(release))
 
 
-def _print_new(console: Console, sentences: Sequence[str], said: set[str], style: str = "") -> None:
-    """Print sentences that are not yet said, and note that they are."""
+def _print_new(console: Console, sentences: Sequence[str], printed: set[str], style: str = "") -> None:
+    """Print the sentences that are not printed yet, and add them to ``printed``."""
     for sentence in sentences:
-        if sentence not in said:
+        if sentence not in printed:
             console.print(Text(sentence, style=style))
-    said.update(sentences)
+    printed.update(sentences)
 
 
 def print_guarantees(
@@ -259,9 +259,9 @@ def print_guarantees(
         _print_evidence(console, each.guarantee)
 
 
-def _print_number(console: Console, release: Release, view: View, shown: Shown) -> None:
+def _print_number(console: Console, release: Release, view: View, display: Shown) -> None:
     """Print an answer of one number as a sentence."""
-    del shown
+    del display
     (entry,), what = view.entries(), view.shape.title
     if release.clipped and view.range is not None:
         what += f" of the values moved into {near(view.range[0])}..{near(view.range[1])}:"
@@ -276,7 +276,7 @@ def _print_number(console: Console, release: Release, view: View, shown: Shown) 
         console.print(view.more, highlight=False)
 
 
-def _print_entries(console: Console, release: Release, view: View, shown: Shown) -> None:
+def _print_entries(console: Console, release: Release, view: View, display: Shown) -> None:
     """Print an answer of several numbers as a table, with as many lines as its shape allows."""
     shape, places = view.shape, view.places(MOST_ROWS)
     title = f"{shape.title} of {people(release)} ({release.mechanism})"
@@ -289,7 +289,7 @@ def _print_entries(console: Console, release: Release, view: View, shown: Shown)
     bars = shape.picture is not None and shape.picture.kind == "bins"
     listed = view.entries(places)
     table = Table(title=title, title_justify="left")
-    first, *others = headings(shape, shown.interval)
+    first, *others = headings(shape, display.interval)
     if shape.short:
         others[:2] = shape.short
     for heading in (first, *others, *(["projected"] if view.projected is not None else [])):
@@ -312,7 +312,7 @@ def _print_entries(console: Console, release: Release, view: View, shown: Shown)
         console.print(view.more, highlight=False)
 
 
-def print_amounts(console: Console, releases: Mapping[str, Release], shown: Shown, by: str = "") -> None:
+def print_amounts(console: Console, releases: Mapping[str, Release], display: Shown, by: str = "") -> None:
     """Print counts of shares, or sums of means; nothing where the question has neither.
 
     Parameters
@@ -321,23 +321,23 @@ def print_amounts(console: Console, releases: Mapping[str, Release], shown: Show
         The console to print on.
     releases : mapping of str to Release
         Releases of one question, by the name of the group.
-    shown : Shown
+    display : Shown
         How intervals are shown.
     by : str
         The column with the groups; "" without groups.
     """
-    found = {
-        name: amounts_table(view_of(each, simultaneous=shown.simultaneous), shown.interval)
+    tables = {
+        name: amounts_table(view_of(each, simultaneous=display.simultaneous), display.interval)
         for name, each in releases.items()
     }
-    first = next(iter(found.values()))
+    first = next(iter(tables.values()))
     if first is None:
         return
     table = Table(title=f"{first['title'].split()[0]} by {by}" if by else first["title"], title_justify="left")
     for heading in (*([by, "records"] if by else []), *first["headings"]):
         table.add_column(Text(heading), justify="left" if heading in (by, *LEFT) else "right")
     lines: list[list[str]] = []
-    for name, part in found.items():
+    for name, part in tables.items():
         before = [name, count(releases[name].rows)] if by else []
         for row in part["rows"] if part is not None else ():
             lines.append([*before, *row])
@@ -349,63 +349,65 @@ def print_amounts(console: Console, releases: Mapping[str, Release], shown: Show
         console.print(f"The first {MOST_ROWS} of {count(len(lines))} lines; --json and --csv give all.")
 
 
-def print_grouped(console: Console, found: GroupedRelease, shown: Shown, said: set[str] | None = None) -> None:
+def print_grouped(console: Console, grouped: GroupedRelease, display: Shown, printed: set[str] | None = None) -> None:
     """Print all groups in one table, and the guarantee that holds for everybody.
 
     Parameters
     ----------
     console : Console
         The console to print on.
-    found : GroupedRelease
+    grouped : GroupedRelease
         The releases.
-    shown : Shown
+    display : Shown
         The optional parts to print.
-    said : set of str, optional
+    printed : set of str, optional
         As for `print_release`.
     """
-    shown = shown.of(first_of(found).question.shape)
-    names = grouped_headings(found, shown.interval)
+    display = display.of(first_of(grouped).question.shape)
+    names = grouped_headings(grouped, display.interval)
     table = Table(
-        title=f"By {found.by}: {counted(found.n, 'person', 'people')} ({first_of(found).mechanism})",
+        title=f"By {grouped.by}: {counted(grouped.n, 'person', 'people')} ({first_of(grouped).mechanism})",
         title_justify="left",
     )
     for place, heading in enumerate(names):
         table.add_column(heading, justify="left" if place == 0 or heading in LEFT else "right")
-    every = list(grouped_lines(found, simultaneous=shown.simultaneous))
+    every = list(grouped_lines(grouped, simultaneous=display.simultaneous))
     for row in every[:MOST_ROWS]:
         table.add_row(*(Text(cell) for cell in row))
     console.print(table)
     if len(every) > MOST_ROWS:
         console.print(f"The first {MOST_ROWS} of {count(len(every))} lines; --json and --csv give all.")
-    if shown.counts:
-        print_amounts(console, {str(name): release for name, release in found.releases.items()}, shown, found.by)
-    once = set[str]() if said is None else said
-    if not found.private:
+    if display.counts:
+        print_amounts(console, {str(name): release for name, release in grouped.releases.items()}, display, grouped.by)
+    once = set[str]() if printed is None else printed
+    if not grouped.private:
         _print_new(console, [NOT_PRIVATE], once, "bold red")
-    _print_new(console, grouped_notes(found), once)
-    if said is None:
+    _print_new(console, grouped_notes(grouped), once)
+    if printed is None:
         console.print()
-        print_guarantee(console, found.guarantee, bounds=shown.bounds, counts=unit(first_of(found)))
+        print_guarantee(console, grouped.guarantee, bounds=display.bounds, counts=unit(first_of(grouped)))
 
 
-def print_weighted(console: Console, found: GroupedRelease, margins: Margins, said: set[str] | None = None) -> None:
+def print_weighted(
+    console: Console, grouped: GroupedRelease, margins: Margins, printed: set[str] | None = None
+) -> None:
     """Print shares, or a mean, weighted to margins, and how many did not answer; see `weighted_to_json`.
 
     Parameters
     ----------
-    console, found, said
+    console, grouped, printed
         As for `print_grouped`.
     margins : Margins
         Public margins of the groups.
     """
-    told, shape = weighted_to_json(found, margins), first_of(found).question.shape
-    table = Table(title=f"All groups of {found.by}, weighted to the margins", title_justify="left")
+    weighted, shape = weighted_to_json(grouped, margins), first_of(grouped).question.shape
+    table = Table(title=f"All groups of {grouped.by}, weighted to the margins", title_justify="left")
     for heading in headings(shape, f"{CONFIDENCE:.0%} interval"):
         table.add_column(heading, justify="left" if heading in LEFT else "right")
-    for line in weighted_cells(told, shape):
+    for line in weighted_cells(weighted, shape):
         table.add_row(*map(Text, line))
     console.print(table)
-    _print_new(console, [whom_weights_cover(told)], set() if said is None else said)
+    _print_new(console, [whom_weights_cover(weighted)], set() if printed is None else printed)
 
 
 # Audits.
@@ -421,8 +423,8 @@ def print_audit(console: Console, result: AuditResult) -> None:
     if result.violated:
         console.print(f"[bold red]VIOLATED[/]: {claim} was claimed, but epsilon is {least}.", highlight=False)
     else:
-        shown = f"{claim} is claimed; the attack shows epsilon to be {least}."
-        console.print(f"[bold green]Not violated[/]: {shown}", highlight=False)
+        verdict = f"{claim} is claimed; the attack shows epsilon to be {least}."
+        console.print(f"[bold green]Not violated[/]: {verdict}", highlight=False)
     console.print(Text(f"Attacked: {result.subject}, records {result.records[0]} and {result.records[1]}."))
     console.print(Text(f"What was looked at: {result.attack}."))
     console.print(Text(f"The event: {result.event}."))

@@ -73,10 +73,12 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
         The guarantee. The levels it holds are listed; ``levels_total`` is the number of all levels.
     """
     setting, floor, crowd = guarantee.setting, guarantee.floor, guarantee.crowd
-    told = {} if setting.dummies is None else {"dummies": dummies_to_json(setting.dummies)}
-    told |= {} if setting.records is None else {"records": setting.records}
-    told |= {"same_record": True} if setting.same_record else {}
-    kept = {name: _interval(known) for name, known in (("floor", floor), ("crowd", crowd)) if known is not None}
+    optional_fields = {} if setting.dummies is None else {"dummies": dummies_to_json(setting.dummies)}
+    optional_fields |= {} if setting.records is None else {"records": setting.records}
+    optional_fields |= {"same_record": True} if setting.same_record else {}
+    kept = {
+        name: _interval(interval) for name, interval in (("floor", floor), ("crowd", crowd)) if interval is not None
+    }
     return {
         "setting": {
             "n": setting.budgets.n,
@@ -92,7 +94,7 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
             "group_size": setting.group_size,
             "reports_per_user": setting.reports_per_user,
             "neighboring": setting.neighboring,
-            **told,
+            **optional_fields,
         },
         "delta": guarantee.delta,
         "epsilon": _interval(guarantee.epsilon),
@@ -113,10 +115,10 @@ def mu_to_json(guarantee: Guarantee, outside: float) -> dict[str, Any]:
     outside : float
         Probability with which more than mu may be revealed, in [0, 1).
     """
-    found = attempt(lambda: guarantee.mu(outside))
-    if isinstance(found, Refused):
-        return {"value": None, "outside": outside, "refused": found.reason}
-    return {"value": found, "outside": outside}
+    mu = attempt(lambda: guarantee.mu(outside))
+    if isinstance(mu, Refused):
+        return {"value": None, "outside": outside, "refused": mu.reason}
+    return {"value": mu, "outside": outside}
 
 
 def audit_to_json(result: AuditResult) -> dict[str, Any]:
@@ -234,15 +236,17 @@ def amounts_to_json(view: View) -> dict[str, Any]:
     view : View
         The view of any question.
     """
-    found, shape = view.amounts, view.shape
-    if found is None or found.error is None:
+    amounts, shape = view.amounts, view.shape
+    if amounts is None or amounts.error is None:
         return {}
     name = "count" if shape.amount == "count" else "estimate"
     listed: list[dict[str, Any]] = [
         dict(zip(shape.keys, label, strict=True))
         | {name: value, "standard_error": error, "confidence_interval": [low, high]}
         for label, (value, error, low, high) in zip(
-            view.labels, np.column_stack((found.value, found.error, found.low, found.high)).tolist(), strict=True
+            view.labels,
+            np.column_stack((amounts.value, amounts.error, amounts.low, amounts.high)).tolist(),
+            strict=True,
         )
     ]
     if shape.amount == "count":
@@ -250,46 +254,46 @@ def amounts_to_json(view: View) -> dict[str, Any]:
     return {"sum": {"estimates": listed} if shape.label else listed[0]}
 
 
-def grouped_to_json(found: GroupedRelease, *, simplex: bool = False, simultaneous: bool = False) -> dict[str, Any]:
+def grouped_to_json(grouped: GroupedRelease, *, simplex: bool = False, simultaneous: bool = False) -> dict[str, Any]:
     """Return the object that a question with --by prints with --json.
 
     Parameters
     ----------
-    found : GroupedRelease
+    grouped : GroupedRelease
         The releases.
     simplex, simultaneous : bool
         As for `release_to_json`.
     """
     return {
-        "question": first_of(found).question.name,
-        "by": found.by,
-        "n": found.n,
+        "question": first_of(grouped).question.name,
+        "by": grouped.by,
+        "n": grouped.n,
         "groups": [
             {"group": str(name)} | release_to_json(release, simplex=simplex, simultaneous=simultaneous)
-            for name, release in found.releases.items()
+            for name, release in grouped.releases.items()
         ],
-        "worst_group": str(found.worst),
-        "notes": grouped_notes(found),
-        "private": found.private,
-        "guarantee": guarantee_to_json(found.guarantee),
+        "worst_group": str(grouped.worst),
+        "notes": grouped_notes(grouped),
+        "private": grouped.private,
+        "guarantee": guarantee_to_json(grouped.guarantee),
     }
 
 
-def weighted_to_json(found: GroupedRelease, margins: Margins) -> dict[str, Any]:
+def weighted_to_json(grouped: GroupedRelease, margins: Margins) -> dict[str, Any]:
     """Return the object of shares, or of a mean, weighted to margins.
 
     Parameters
     ----------
-    found : GroupedRelease
+    grouped : GroupedRelease
         The releases.
     margins : Margins
         Public margins of its groups.
     """
-    weighted = found.weighted(margins)
+    weighted = grouped.weighted(margins)
     low, high = weighted.confidence_interval(CONFIDENCE)
     columns = (weighted.value, weighted.standard_error, low, high)
-    shape = first_of(found).question.shape
-    labels = [dict(zip(shape.keys, label, strict=True)) for label in view_of(first_of(found)).labels]
+    shape = first_of(grouped).question.shape
+    labels = [dict(zip(shape.keys, label, strict=True)) for label in view_of(first_of(grouped)).labels]
     return {
         "estimates": [
             label | {shape.key: value, "standard_error": error, "confidence_interval": [first, last]}
@@ -305,26 +309,26 @@ def weighted_to_json(found: GroupedRelease, margins: Margins) -> dict[str, Any]:
 
 
 def _level(level: LevelGuarantee) -> dict[str, Any]:
-    known = {"epsilon": level.epsilon, "floor": level.floor, "crowd": level.crowd}
+    intervals = {"epsilon": level.epsilon, "floor": level.floor, "crowd": level.crowd}
     return {
         "epsilon0": level.epsilon0,
         "delta0": level.delta0,
         "count": level.count,
-        **{name: _interval(value) for name, value in known.items() if value is not None},
+        **{name: _interval(value) for name, value in intervals.items() if value is not None},
     }
 
 
 def _evidence(entry: Evidence) -> dict[str, Any]:
-    known: dict[str, Any] = {"key": entry.key, "kind": str(entry.kind)}
+    fields: dict[str, Any] = {"key": entry.key, "kind": str(entry.kind)}
     if entry.refused is None:
-        known["epsilon"] = value(entry)
+        fields["epsilon"] = value(entry)
     else:
-        known["refused"] = entry.refused
+        fields["refused"] = entry.refused
     if standing(entry) is Standing.PUBLISHED:
-        known["published"] = True
+        fields["published"] = True
     if source(entry) is not None:
-        known["source"] = source(entry)
-    return known | {"reference": entry.reference}
+        fields["source"] = source(entry)
+    return fields | {"reference": entry.reference}
 
 
 def _interval(interval: Interval) -> dict[str, float]:

@@ -154,19 +154,19 @@ def promise(level: LevelGuarantee, delta: float, setting: Setting, counts: str =
         whom, otherwise = f"one person with at most {size} rows", "that person's records were others"
     else:
         whom, otherwise = f"a group of {size} people{of_one_budget}", "the records of that group were others"
-    said = "An attacker who sees everything the analyzer sees, and knows every other record, reaches any conclusion "
+    text = "An attacker who sees everything the analyzer sees, and knows every other record, reaches any conclusion "
     if level.epsilon.upper > 0.0:
-        said += (
+        text += (
             f"about {whom} at most e^{up(level.epsilon.upper)} = {odds_factor(level.epsilon.upper)} times as likely as "
             f"if {otherwise}, plus at most {probability(delta)}."
         )
     else:
-        said += (
+        text += (
             f"about {whom} with a chance that differs by at most {probability(delta)} from the chance it would have if "
             f"{otherwise}."
         )
     covered = covers(setting)
-    return f"{said} This holds {enumerated(covered)}." if covered else said
+    return f"{text} This holds {enumerated(covered)}." if covered else text
 
 
 def covers(setting: Setting) -> list[str]:
@@ -179,7 +179,7 @@ def covers(setting: Setting) -> list[str]:
     ['over all 12 rounds together', 'even if 3 other users collude with the attacker']
     """
     others = f"{count(setting.colluding)} other user{'s collude' if setting.colluding > 1 else ' colludes'}"
-    known = {
+    clauses = {
         f"over all {count(setting.rounds)} rounds together": setting.rounds > 1,
         "even if a user's reports can be linked across the rounds": setting.rounds > 1 and setting.linked,
         "provided that every user's record is the same in all rounds": setting.rounds > 1 and setting.same_record,
@@ -192,7 +192,7 @@ def covers(setting: Setting) -> list[str]:
             setting.records is not None and setting.law is None
         ),
     }
-    return [words for words, applies in known.items() if applies]
+    return [words for words, applies in clauses.items() if applies]
 
 
 _WIDE = 1.1
@@ -234,10 +234,10 @@ def unshuffled(setting: Setting) -> str:
     'To whoever sees reports unshuffled: 7.225 a round, 86.7 in all.'
     """
     delta0, (a_round, in_all) = float(setting.budgets.deltas.max()), setting.unshuffled()
-    said = f"To whoever sees reports unshuffled: {up(a_round)}"
+    text = f"To whoever sees reports unshuffled: {up(a_round)}"
     if setting.rounds > 1:
-        said += f" a round, {up(in_all)} in all"
-    return said + (f" (at delta0 = {probability(delta0)} for each report)." if delta0 else ".")
+        text += f" a round, {up(in_all)} in all"
+    return text + (f" (at delta0 = {probability(delta0)} for each report)." if delta0 else ".")
 
 
 def enumerated(parts: Sequence[str]) -> str:
@@ -489,8 +489,8 @@ def standing(entry: Evidence) -> Standing:
 
 def source(entry: Evidence) -> str | None:
     """Return how surely a published formula is known: "paper", "code", "second" or "own"; None for other bounds."""
-    known: object = getattr(bounds.get(entry.key), "source", None)
-    return None if known is None else str(known)
+    origin: object = getattr(bounds.get(entry.key), "source", None)
+    return None if origin is None else str(origin)
 
 
 def value(entry: Evidence) -> float | None:
@@ -503,14 +503,14 @@ def value(entry: Evidence) -> float | None:
 def _row(entry: Evidence) -> EvidenceRow:
     epsilon, is_lower, worth = value(entry), entry.kind is Kind.CERTIFIED_LOWER, standing(entry)
     if epsilon is None:
-        shown = "–"
+        number = "–"
     elif is_lower:
-        shown = f"≥ {down(epsilon)}"
+        number = f"≥ {down(epsilon)}"
     else:
-        shown = near(epsilon) if worth is Standing.ASYMPTOTIC else up(epsilon)
-    known = source(entry)
-    words = f"{entry.reference} ({_SOURCE_WORDS[known]})" if known in _SOURCE_WORDS else entry.reference
-    return EvidenceRow(entry.key, worth, is_lower, epsilon, shown, words if entry.refused is None else entry.refused)
+        number = near(epsilon) if worth is Standing.ASYMPTOTIC else up(epsilon)
+    origin = source(entry)
+    words = f"{entry.reference} ({_SOURCE_WORDS[origin]})" if origin in _SOURCE_WORDS else entry.reference
+    return EvidenceRow(entry.key, worth, is_lower, epsilon, number, words if entry.refused is None else entry.refused)
 
 
 def _strength(row: EvidenceRow) -> float:

@@ -95,10 +95,10 @@ def _published(population: Budgets) -> Iterator[tuple[str, float, str]]:
     setting = Setting(population, "any", seen="reports", neighboring="replace-one")
     largest = float(population.epsilons[-1])
     same = Setting(Budgets([largest], [population.n]), "any", seen="reports", neighboring="replace-one")
-    for key, asked in (("gspa", setting), ("liu23", setting), ("fmt22-closed", same), ("erlingsson19", same)):
-        (answer,) = weigh([bounds[key]], lambda bound, at=asked: bound.profile(at, largest).epsilon(DELTA).upper)
+    for key, case in (("gspa", setting), ("liu23", setting), ("fmt22-closed", same), ("erlingsson19", same)):
+        (answer,) = weigh([bounds[key]], lambda bound, at=case: bound.profile(at, largest).epsilon(DELTA).upper)
         if answer.value is not None:
-            yield key, answer.value, "met" if asked is same else "as published"
+            yield key, answer.value, "met" if case is same else "as published"
         elif key == "erlingsson19":
             yield key, ErlingssonProfile(largest, population.n).stated_epsilon(DELTA), f"not met: {answer.refused}"
         else:
@@ -119,8 +119,8 @@ def draw(figure: Figure, table: Table) -> None:
 
 def _panel(axes: Axes, rows: list[Sequence[Cell]], title: str) -> None:
     def series(key: str) -> tuple[list[float], list[float]]:
-        found = [(float(row[1]), float(row[3])) for row in rows if row[2] == key and math.isfinite(float(row[3]))]
-        return [x for x, _ in found], [y for _, y in found]
+        points = [(float(row[1]), float(row[3])) for row in rows if row[2] == key and math.isfinite(float(row[3]))]
+        return [x for x, _ in points], [y for _, y in points]
 
     for key, (label, colour) in STYLES.items():
         x, y = series(key)

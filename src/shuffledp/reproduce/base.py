@@ -309,7 +309,11 @@ def _caption(reproduction: Reproduction, outcome: Outcome) -> bytes:
     lines = [
         f"# {reproduction.title} ({reproduction.source})",
         "",
-        *(part for name, shown in outcome.pictures.items() for part in (_image(name, shown, reproduction.title), "")),
+        *(
+            part
+            for name, picture in outcome.pictures.items()
+            for part in (_image(name, picture, reproduction.title), "")
+        ),
         *(part for paragraph in outcome.caption for part in (paragraph, "")),
         f"Data: {files}. Made by `shuffledp reproduce {reproduction.name}`.",
         "",

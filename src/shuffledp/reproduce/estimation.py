@@ -283,8 +283,8 @@ def clopper_pearson(hits: int, trials: int, alpha: float) -> tuple[float, float]
 
 def _root(falling: Callable[[float], float], top: float) -> float:
     """Where a falling function on [0, top] is zero."""
-    found: Any = optimize.brentq(falling, 0.0, top, xtol=1e-9)
-    return float(found)
+    root: Any = optimize.brentq(falling, 0.0, top, xtol=1e-9)
+    return float(root)
 
 
 # ------------------------------------------------------------------ Laplace noise, one loud user among quiet ones
@@ -439,7 +439,7 @@ def simulated_protocol_delta(levels: Levels, epsilon: float, runs: int, seed: in
     grow = np.exp(budgets)
     # density ratios R(0)/R(2) and R(1)/R(2) at the symbols 0, 1, 2
     ratio0, ratio1 = np.stack([grow, 1 / grow**0, 1 / grow]), np.stack([1 / grow**0, grow, 1 / grow])
-    found, steps = [], np.arange(budgets.size)
+    samples, steps = [], np.arange(budgets.size)
     for start in range(0, runs, 1000):
         size = min(1000, runs - start)
         records = np.full((size, budgets.size), 2)
@@ -449,8 +449,8 @@ def simulated_protocol_delta(levels: Levels, epsilon: float, runs: int, seed: in
         lied = np.where(draw < lie, 1, np.where(draw < 2 * lie, 2, 0))
         seen = (records + lied) % 3
         p0, p1 = ratio0[seen, steps].sum(axis=1), ratio1[seen, steps].sum(axis=1)
-        found.append(np.maximum(1 - math.exp(epsilon) * p1 / p0, 0))
-    return bernstein(np.concatenate(found), 1.0, confidence)
+        samples.append(np.maximum(1 - math.exp(epsilon) * p1 / p0, 0))
+    return bernstein(np.concatenate(samples), 1.0, confidence)
 
 
 def importance_delta(levels: Levels, epsilon: float, samples: int, seed: int, confidence: float) -> Estimate:
@@ -477,8 +477,8 @@ def importance_delta(levels: Levels, epsilon: float, samples: int, seed: int, co
     def chernoff(x: float) -> float:
         return log_mgf(x) - math.log(x)
 
-    found: Any = optimize.minimize_scalar(chernoff, bounds=(1e-3, 5), method="bounded")
-    theta = float(found.x)
+    minimum: Any = optimize.minimize_scalar(chernoff, bounds=(1e-3, 5), method="bounded")
+    theta = float(minimum.x)
     random, total = np.random.default_rng(seed), np.zeros(samples)
     for count, q, v in laws:
         tilted = q * np.exp(theta * v)

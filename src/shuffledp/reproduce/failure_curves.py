@@ -46,14 +46,14 @@ def one_budget(n: int = 1000, delta: float = 1e-6, *, quick: bool = False) -> It
     """
     for e0 in _some(LOCAL_BUDGETS, quick):
         e0 = float(e0)
-        asked = tables.same(e0, n)
+        setting = tables.same(e0, n)
         for series, keys, best in (
             ("certified", ("clones",), min),
             ("attained", ("count-exact", "krr-exact"), max),
             ("gspa", ("gspa",), min),
             ("rdp-gdp", ("rdp-gdp",), min),
         ):
-            yield "one-budget", series, e0, best(tables.epsilon(key, asked, e0, delta) for key in keys)
+            yield "one-budget", series, e0, best(tables.epsilon(key, setting, e0, delta) for key in keys)
 
 
 def _profiles(figure: str, series: dict[str, Curve], at: np.ndarray) -> Iterator[Point]:
@@ -67,8 +67,8 @@ def laplace(*, quick: bool = False) -> Iterator[Point]:
 
     Parameters are as for `one_budget`.
     """
-    asked = tables.setting(Budgets([0.01, 2.0], [9999, 1]), Laplace(0.0, 1.0))
-    parts = {key: bounds[key].profile(asked, 2.0) for key in ("blanket", "gspa")}
+    setting = tables.setting(Budgets([0.01, 2.0], [9999, 1]), Laplace(0.0, 1.0))
+    parts = {key: bounds[key].profile(setting, 2.0) for key in ("blanket", "gspa")}
     slow: dict[str, Curve] = {"certified": lambda x: parts["blanket"].delta(x).upper}
     fast: dict[str, Curve] = {"attained": real.QUIET_LAPLACE[2.0].delta, "gspa": lambda x: parts["gspa"].delta(x).upper}
     yield from _profiles("laplace", slow, _some(LAPLACE_EPSILONS, quick))
@@ -81,8 +81,8 @@ def ordered(*, quick: bool = False) -> Iterator[Point]:
     Parameters are as for `one_budget`.
     """
     budgets = Budgets([e0 for e0, _ in tables.STEPS], [count for _, count in tables.STEPS])
-    asked = tables.setting(budgets, seen="users")
-    parts = {key: bounds[key].profile(asked, 4.0) for key in ("ordered", "gspa")}
+    setting = tables.setting(budgets, seen="users")
+    parts = {key: bounds[key].profile(setting, 4.0) for key in ("ordered", "gspa")}
     series: dict[str, Curve] = {
         "certified": lambda x: parts["ordered"].delta(x).upper,
         "attained": lambda x: real.three_symbol_delta(tables.STEPS, x),
@@ -99,11 +99,11 @@ def renyi(n: int = 1000, *, quick: bool = False) -> Iterator[Point]:
     orders = _some(ORDERS, quick)
     for e0 in (2.0, 4.0):
         figure = f"renyi, epsilon0 = {e0:g}"
-        asked, attack = tables.same(e0, n), tables.same(e0, n, randomizer=RandomizedResponse(k=2))
+        setting, attack = tables.same(e0, n), tables.same(e0, n, randomizer=RandomizedResponse(k=2))
         curves = {
-            "certified": bounds["clones"].profile(asked, e0).renyi_curve(orders).upper,
+            "certified": bounds["clones"].profile(setting, e0).renyi_curve(orders).upper,
             "attained": bounds["count-exact"].profile(attack, e0).renyi_curve(orders).lower,
-            "own pair": bounds["clones-2022"].profile(asked, e0).renyi_curve(orders).upper,
+            "own pair": bounds["clones-2022"].profile(setting, e0).renyi_curve(orders).upper,
             "rdp-renyi": 2.0 * math.exp(e0) * orders / (n - 1),
         }
         for series, values in curves.items():

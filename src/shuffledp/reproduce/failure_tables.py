@@ -42,14 +42,14 @@ def same(epsilon0: float, n: int, **more: object) -> Setting:
     return setting(Budgets([epsilon0], [n]), **more)  # type: ignore[arg-type]
 
 
-def epsilon(key: str, asked: Setting, victim: float, delta: float) -> float:
+def epsilon(key: str, setting: Setting, victim: float, delta: float) -> float:
     """Return the epsilon, in nats, that a bound states: its lower end for a witness, else its upper end.
 
     Parameters
     ----------
     key : str
         Name of the bound.
-    asked : Setting
+    setting : Setting
         The setting.
     victim : float
         Local budget of the analysed user, nats.
@@ -57,8 +57,8 @@ def epsilon(key: str, asked: Setting, victim: float, delta: float) -> float:
         Central delta, in (0, 1).
     """
     bound = bounds[key]
-    found = bound.profile(asked, victim).epsilon(delta)
-    return found.lower if bound.kind is Kind.CERTIFIED_LOWER else found.upper
+    interval = bound.profile(setting, victim).epsilon(delta)
+    return interval.lower if bound.kind is Kind.CERTIFIED_LOWER else interval.upper
 
 
 def one_budget_rows(delta: float = 1e-6, *, quick: bool = False) -> Iterator[Row]:
@@ -111,12 +111,12 @@ def laplace_rows(delta: float = 1e-4, *, quick: bool = False) -> Iterator[Row]:
     """
     for victim, window in real.QUIET_LAPLACE.items():
         case = f"victim at {victim:g}, 9999 at 0.01, delta = {delta:g}"
-        asked = setting(Budgets([0.01, victim], [9999, 1]), Laplace(0.0, 1.0))
-        claimed = epsilon("gspa", asked, victim, delta)
+        protocol = setting(Budgets([0.01, victim], [9999, 1]), Laplace(0.0, 1.0))
+        claimed = epsilon("gspa", protocol, victim, delta)
         yield 4, case, "claimed epsilon", claimed
         yield 4, case, "attained epsilon", window.epsilon(delta)
-        yield 4, case, "certified epsilon", epsilon("blanket", asked, victim, delta)
-        yield 4, case, "epsilon of the window witness", epsilon("window", asked, victim, delta)
+        yield 4, case, "certified epsilon", epsilon("blanket", protocol, victim, delta)
+        yield 4, case, "epsilon of the window witness", epsilon("window", protocol, victim, delta)
         yield 4, case, "attained delta at the claimed epsilon", window.delta(claimed)
         if not quick:
             simulated = window.simulated_delta(claimed, 4_000_000, seed=1, alpha=1e-3)
@@ -128,12 +128,12 @@ def ordered_rows(*, quick: bool = False) -> Iterator[Row]:
 
     Parameters are as for `one_budget_rows`.
     """
-    asked = setting(Budgets([e0 for e0, _ in STEPS], [count for _, count in STEPS]), seen="users")
+    protocol = setting(Budgets([e0 for e0, _ in STEPS], [count for _, count in STEPS]), seen="users")
     for at in (0.2, 0.4):
         case = f"epsilon = {at:g}"
-        yield 5, case, "claimed delta", bounds["gspa"].profile(asked, 4.0).delta(at).upper
+        yield 5, case, "claimed delta", bounds["gspa"].profile(protocol, 4.0).delta(at).upper
         yield 5, case, "attained delta", real.three_symbol_delta(STEPS, at)
-        yield 5, case, "certified delta", bounds["ordered"].profile(asked, 4.0).delta(at).upper
+        yield 5, case, "certified delta", bounds["ordered"].profile(protocol, 4.0).delta(at).upper
         if quick:
             continue
         sampled = real.importance_delta(STEPS, at, 1_000_000, seed=5, confidence=0.999)
@@ -157,12 +157,12 @@ def approximate_rows(
     """
     del quick
     case = f"epsilon0 = {e0:g}, delta0 = {d0:g}, n = {n}"
-    asked = setting(Budgets([e0], [n], [d0]))
-    claimed = bounds["gspa"].profile(asked, e0)
+    protocol = setting(Budgets([e0], [n], [d0]))
+    claimed = bounds["gspa"].profile(protocol, e0)
     yield 6, case, f"claimed epsilon at delta = {delta:g}", claimed.epsilon(delta).upper
     yield 6, case, "claimed delta at epsilon = 0.25", claimed.delta(0.25).upper
     yield 6, case, "attained delta at every epsilon", d0
-    yield 6, case, f"certified epsilon at delta = {delta:g}", certify(asked, delta).epsilon.upper
+    yield 6, case, f"certified epsilon at delta = {delta:g}", certify(protocol, delta).epsilon.upper
 
 
 def renyi_rows(*, quick: bool = False) -> Iterator[Row]:
@@ -195,8 +195,8 @@ def training_rows(*, quick: bool = False) -> Iterator[Row]:
     yield 8, case, "claimed epsilon", 0.5
     yield 8, case, "real epsilon", gaussian_epsilon(TRAINING_DELTA, 2 * CLIP / sigma)
     case = f"100 messages, epsilon0 = 0.5, 50 epochs, delta = {TRAINING_DELTA:g}"
-    asked = setting(Budgets([0.5], [100], [TRAINING_DELTA]), rounds=50)
-    yield 8, case, "claimed epsilon with shuffling", epsilon("gspa", asked, 0.5, TRAINING_DELTA)
+    protocol = setting(Budgets([0.5], [100], [TRAINING_DELTA]), rounds=50)
+    yield 8, case, "claimed epsilon with shuffling", epsilon("gspa", protocol, 0.5, TRAINING_DELTA)
     yield 8, case, "epsilon of the same noise without", gaussian_epsilon(TRAINING_DELTA, math.sqrt(50) * 0.5 / k)
 
 

@@ -45,13 +45,13 @@ def series_of(curves: Table, figure: str) -> Curves:
     figure : str
         Name of the picture in the first column.
     """
-    found: Curves = {}
+    by_series: Curves = {}
     for name, series, x, y in curves.rows:
         if name == figure:
-            at, values = found.setdefault(str(series), ([], []))
+            at, values = by_series.setdefault(str(series), ([], []))
             at.append(float(x))
             values.append(float(y))
-    return found
+    return by_series
 
 
 def value_of(failures: Table, item: int, case: str, quantity: str) -> float:
@@ -83,23 +83,23 @@ def _bracket(axes: Axes, curves: Curves, upper: str, lower: str) -> None:
 def _interpolated(curve: tuple[list[float], list[float]], at: list[float]) -> list[float]:
     """Return a curve at other points, log-linear."""
     x, y = curve
-    found: list[float] = []
+    values: list[float] = []
     for point in at:
         right = next(i for i, value in enumerate(x) if value >= point - 1e-12)
         left = max(right - 1, 0)
         share = 1.0 if right == left else (point - x[left]) / (x[right] - x[left])
-        found.append(math.exp((1 - share) * math.log(y[left]) + share * math.log(y[right])))
-    return found
+        values.append(math.exp((1 - share) * math.log(y[left]) + share * math.log(y[right])))
+    return values
 
 
 def one_budget(figure: Figure, failures: Table, curves: Table) -> None:
     """Draw items 1 and 2 of the tables on an empty figure: claimed and attained epsilon of equal budgets; see `run`."""
     del failures
-    found = series_of(curves, "one-budget")
+    series = series_of(curves, "one-budget")
     axes = figure.subplots()
-    _bracket(axes, found, "certified: clone pair", "attained by a real protocol")
-    axes.plot(*found["gspa"], color=RED, ls=CLAIMED, label="claimed: GSPA Theorem 2")
-    axes.plot(*found["rdp-gdp"], color=PURPLE, ls=(0, (2, 2)), label="claimed: RDP paper, Theorem 2")
+    _bracket(axes, series, "certified: clone pair", "attained by a real protocol")
+    axes.plot(*series["gspa"], color=RED, ls=CLAIMED, label="claimed: GSPA Theorem 2")
+    axes.plot(*series["rdp-gdp"], color=PURPLE, ls=(0, (2, 2)), label="claimed: RDP paper, Theorem 2")
     axes.set(xscale="log", yscale="log", xlabel="local budget ε₀ of everybody", ylabel="central ε")
     axes.set_title("1,000 users, δ = 10⁻⁶: too large on the left, too small on the right")
     axes.set_xticks([0.05, 0.1, 0.2, 0.5, 1, 2, 4, 8], ["0.05", "0.1", "0.2", "0.5", "1", "2", "4", "8"])
@@ -121,10 +121,10 @@ def own_budgets(figure: Figure, failures: Table, curves: Table) -> None:
         (left, "laplace", "Laplace noise: one user at 2, 9,999 at 0.01", "counting one window", "blanket"),
         (right, "ordered", "Ordered: 900 steps at 0.01, 100 at 4", "three symbols, exact", "ordered"),
     ):
-        found = series_of(curves, name)
-        _bracket(axes, found, f"certified: {proved}", f"attained: {attack}")
-        axes.plot(*found["gspa"], color=RED, ls=CLAIMED, label="claimed: GSPA Theorem 2")
-        axes.set(yscale="log", xlabel="central ε", ylabel="δ", ylim=(1e-12, 0.2), xlim=(0, found["gspa"][0][-1]))
+        series = series_of(curves, name)
+        _bracket(axes, series, f"certified: {proved}", f"attained: {attack}")
+        axes.plot(*series["gspa"], color=RED, ls=CLAIMED, label="claimed: GSPA Theorem 2")
+        axes.set(yscale="log", xlabel="central ε", ylabel="δ", ylim=(1e-12, 0.2), xlim=(0, series["gspa"][0][-1]))
         axes.set_yticks([1e-12, 1e-9, 1e-6, 1e-3], ["10⁻¹²", "10⁻⁹", "10⁻⁶", "10⁻³"])
         axes.minorticks_off()
         axes.set_title(title)
@@ -135,10 +135,10 @@ def own_budgets(figure: Figure, failures: Table, curves: Table) -> None:
 def approximate(figure: Figure, failures: Table, curves: Table) -> None:
     """Draw item 6 of the tables on an empty figure: the claim fails for budgets with delta0 > 0; see `run`."""
     del failures
-    found = series_of(curves, "approximate")
+    series = series_of(curves, "approximate")
     axes = figure.subplots()
-    axes.plot(*found["attained"], color=INK, label="attained: the record in clear")
-    axes.plot(*found["gspa"], color=RED, ls=CLAIMED, label="claimed: GSPA Theorem 2")
+    axes.plot(*series["attained"], color=INK, label="attained: the record in clear")
+    axes.plot(*series["gspa"], color=RED, ls=CLAIMED, label="claimed: GSPA Theorem 2")
     axes.set(yscale="log", xlabel="central ε", ylabel="δ", ylim=(1e-30, 1))
     axes.set_title("Budgets (0.5, 0.001), 10,000 users: no shuffling hides a record in clear")
     axes.legend(loc="lower left")
@@ -149,10 +149,10 @@ def renyi(figure: Figure, failures: Table, curves: Table) -> None:
     del failures
     panels = figure.subplots(1, 2)
     for axes, e0 in zip(panels, (2, 4), strict=True):
-        found = series_of(curves, f"renyi, epsilon0 = {e0}")
-        _bracket(axes, found, "certified: clone pair", "attained: randomized response")
-        axes.plot(*found["own pair"], color=GREY, lw=1.2, label="the paper's own pair, exact")
-        axes.plot(*found["rdp-renyi"], color=PURPLE, ls=CLAIMED, label="claimed: Corollary 2")
+        series = series_of(curves, f"renyi, epsilon0 = {e0}")
+        _bracket(axes, series, "certified: clone pair", "attained: randomized response")
+        axes.plot(*series["own pair"], color=GREY, lw=1.2, label="the paper's own pair, exact")
+        axes.plot(*series["rdp-renyi"], color=PURPLE, ls=CLAIMED, label="claimed: Corollary 2")
         axes.set(xscale="log", yscale="log", xlabel="order λ", ylabel="Rényi divergence")
         axes.set_xticks([2, 4, 8, 16, 32, 64], ["2", "4", "8", "16", "32", "64"])
         axes.minorticks_off()
@@ -195,12 +195,12 @@ def estimators(figure: Figure, failures: Table, curves: Table) -> None:
 def rounds(figure: Figure, failures: Table, curves: Table) -> None:
     """Draw item 10 of the tables on an empty figure: epsilon over many rounds under one permutation; see `run`."""
     del failures
-    found = series_of(curves, "rounds")
+    series = series_of(curves, "rounds")
     axes = figure.subplots()
-    axes.plot(*found["unshuffled"], color=GREY, lw=1.2, label="no shuffling at all")
-    _bracket(axes, found, "certified: one permutation for all rounds", "attained: one permutation for all rounds")
-    axes.plot(*found["fresh"], color=GREEN, label="certified: a fresh permutation per round")
-    axes.plot(*found["gspa"], color=RED, ls=CLAIMED, label="claimed: √T μ")
+    axes.plot(*series["unshuffled"], color=GREY, lw=1.2, label="no shuffling at all")
+    _bracket(axes, series, "certified: one permutation for all rounds", "attained: one permutation for all rounds")
+    axes.plot(*series["fresh"], color=GREEN, label="certified: a fresh permutation per round")
+    axes.plot(*series["gspa"], color=RED, ls=CLAIMED, label="claimed: √T μ")
     axes.set(yscale="log", xlabel="rounds T", ylabel="central ε", xlim=(1, 20))
     axes.set_xticks([1, 5, 10, 15, 20])
     axes.set_yticks([0.03, 0.1, 0.3, 1, 3, 10], ["0.03", "0.1", "0.3", "1", "3", "10"])
@@ -211,10 +211,10 @@ def rounds(figure: Figure, failures: Table, curves: Table) -> None:
 
 def pure(figure: Figure, failures: Table, curves: Table) -> None:
     """Draw item 11 of the tables on an empty figure: distance of approximate randomizers from pure ones; see `run`."""
-    found = series_of(curves, "pure")
+    series = series_of(curves, "pure")
     axes = figure.subplots()
-    axes.plot(*found["real"], color=INK, label="real: at least (k − 1)/(1 + e)")
-    axes.plot(*found["claimed"], color=RED, ls=CLAIMED, label="claimed: RDP, Lemma 6")
+    axes.plot(*series["real"], color=INK, label="real: at least (k − 1)/(1 + e)")
+    axes.plot(*series["claimed"], color=RED, ls=CLAIMED, label="claimed: RDP, Lemma 6")
     solved = [(k, value_of(failures, 11, f"{k} values", "real distance")) for k in (6, 10)]
     axes.plot(*zip(*solved, strict=True), "o", color=INK, label="linear program")
     axes.set(xlabel="values a record can have", ylabel="distance from pure, in δ₀", ylim=(0, None))

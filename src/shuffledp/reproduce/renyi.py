@@ -74,8 +74,8 @@ def _rows(epsilon0: float, order: float) -> list[tuple[Cell, ...]]:
     """All series at one point; a bound outside its regime has no value there."""
     rows: list[tuple[Cell, ...]] = []
     setting = _setting(epsilon0, "any")
-    asked = weigh([bounds[key] for key in PUBLISHED], lambda bound: bound.profile(setting, epsilon0).renyi(order))
-    for answer, (key, (_, _, end)) in zip(asked, PUBLISHED.items(), strict=True):
+    answers = weigh([bounds[key] for key in PUBLISHED], lambda bound: bound.profile(setting, epsilon0).renyi(order))
+    for answer, (key, (_, _, end)) in zip(answers, PUBLISHED.items(), strict=True):
         value = math.nan if answer.value is None else getattr(answer.value, end)
         rows.append((epsilon0, order, key, value))
     upper: Interval = bounds["clones"].profile(setting, epsilon0).renyi(order)
@@ -165,7 +165,7 @@ def _caption(table: Table, what: str, axis: str, place: int) -> list[str]:
     gain = [at[x, "clones-2022"] / at[x, "certified-upper"] for x in xs]
     refuted = [x for x in xs if at[x, "rdp-renyi"] < at[x, "attained"]]
     middle = xs[len(xs) // 2]
-    told = (
+    verdict = (
         f"At {axis} {', '.join(f'{x:g}' for x in refuted)} it is below what plain randomized response attains."
         if refuted
         else "On this range it is nowhere below what plain randomized response attains; elsewhere it is (`failures`)."
@@ -179,7 +179,7 @@ def _caption(table: Table, what: str, axis: str, place: int) -> list[str]:
         f"{up(at[middle, 'clones-2022'])}, Corollary 2 {number(at[middle, 'rdp-renyi'])}, Girgis' lower bound "
         f"{down(at[middle, 'girgis21-lower'])}.",
         f"**Does not.** The proved value for any randomizer is lower still: the paper's pair is {_span(gain)} times "
-        f"it, Corollary 2 {_span(ratio)} times. Corollary 2 is asymptotic, no bound. {told}",
+        f"it, Corollary 2 {_span(ratio)} times. Corollary 2 is asymptotic, no bound. {verdict}",
         "Girgis' bounds are stated for whole orders of at least 2.",
     ]
 
@@ -213,17 +213,17 @@ TABLE = (
 
 def ways(how: Scale) -> dict[tuple[str, float], Way]:
     """Return every training of the figure and table, keyed by its name and local budget."""
-    asked: dict[tuple[str, float], Way] = {}
+    trainings: dict[tuple[str, float], Way] = {}
     clients = how.clients or BLOCKS
     printed, script = (replace(reading, epochs=how.epochs) for reading in (PRINTED, SCRIPT))
     for budget in BUDGETS:
-        asked[PRINTED_KEY, budget] = Published(printed, (budget,) * BLOCKS)
-        asked[SCRIPT_KEY, budget] = Published(script, (budget,) * BLOCKS)
+        trainings[PRINTED_KEY, budget] = Published(printed, (budget,) * BLOCKS)
+        trainings[SCRIPT_KEY, budget] = Published(script, (budget,) * BLOCKS)
         own = (budget,) * clients
-        asked[GAUSSIAN, budget] = Honest("gaussian", own, (DELTA,) * clients, how.rounds, 0.2, 2.0)
-        asked[LAPLACE, budget] = Honest("laplace", own, (), how.rounds, 2.0, 1.0)
-    asked[NOISELESS, math.inf] = Published(printed, (math.inf,) * BLOCKS)
-    return asked
+        trainings[GAUSSIAN, budget] = Honest("gaussian", own, (DELTA,) * clients, how.rounds, 0.2, 2.0)
+        trainings[LAPLACE, budget] = Honest("laplace", own, (), how.rounds, 2.0, 1.0)
+    trainings[NOISELESS, math.inf] = Published(printed, (math.inf,) * BLOCKS)
+    return trainings
 
 
 def run_figure(quick: bool, progress: Progress) -> Outcome:
@@ -237,12 +237,12 @@ def run_figure(quick: bool, progress: Progress) -> Outcome:
         Called with the share of the work done, from 0 to 1.
     """
     how = scale(quick)
-    found = trained(ways(how), how, progress)
-    curves = Table(CURVES, list(curve_rows(found)))
+    results = trained(ways(how), how, progress)
+    curves = Table(CURVES, list(curve_rows(results)))
     return Outcome(
         {"rdp-figure-4": curves},
         {"rdp-figure-4": Picture(lambda figure: draw_curves(figure, curves), (11.0, 4.4))},
-        caption(Table(TABLE, list(summary(found))), how),
+        caption(Table(TABLE, list(summary(results))), how),
     )
 
 
@@ -257,8 +257,8 @@ def run_table(quick: bool, progress: Progress) -> Outcome:
         Called with the share of the work done, from 0 to 1.
     """
     how = scale(quick)
-    found = trained(ways(how), how, progress)
-    table = Table(TABLE, list(summary(found)))
+    results = trained(ways(how), how, progress)
+    table = Table(TABLE, list(summary(results)))
     return Outcome(
         {"rdp-table-2": table, "rdp-table-2-settings": Table(("setting", PRINTED_KEY, SCRIPT_KEY), settings(how))},
         {"rdp-table-2": Picture(lambda figure: draw_table(figure, table, how), (7.6, 5.0))},
@@ -266,16 +266,16 @@ def run_table(quick: bool, progress: Progress) -> Outcome:
     )
 
 
-def curve_rows(found: dict[tuple[str, float], Trained]) -> Iterator[tuple[Cell, ...]]:
+def curve_rows(results: dict[tuple[str, float], Trained]) -> Iterator[tuple[Cell, ...]]:
     """Return the rows of the accuracy table, one for each training and epoch."""
-    for (training, budget), runs in found.items():
+    for (training, budget), runs in results.items():
         for at, (mean, deviation) in enumerate(zip(runs.mean.tolist(), runs.deviation.tolist(), strict=True)):
             yield training, budget, at + 1, mean, deviation, runs.accuracies.shape[0], *_privacy(runs, at)
 
 
-def summary(found: dict[tuple[str, float], Trained]) -> Iterator[tuple[Cell, ...]]:
+def summary(results: dict[tuple[str, float], Trained]) -> Iterator[tuple[Cell, ...]]:
     """Return the rows of the summary table: accuracy and guarantee of each training after its last epoch."""
-    for (training, budget), runs in found.items():
+    for (training, budget), runs in results.items():
         last = float(runs.mean[-1]), float(runs.deviation[-1]), float(runs.training.mean())
         yield training, budget, *last, runs.accuracies.shape[0], *_privacy(runs, -1)
 

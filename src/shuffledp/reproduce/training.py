@@ -162,10 +162,10 @@ def train_as_published(
     blocks = [(features[rows], labels[rows]) for rows in np.array_split(order, budgets.size)]
     factor = math.sqrt(2.0 * math.log(1.25 / reading.delta)) if reading.noise == "gaussian" else 1.0
     scales = 2.0 * reading.bound / reading.divisor * factor / budgets
-    found: list[float] = []
+    accuracies: list[float] = []
     for _ in range(reading.epochs):
-        for (rows, known), scale in zip(blocks, scales.tolist(), strict=True):
-            sent = _message(network, weights, rows, known, reading)
+        for (rows, targets), scale in zip(blocks, scales.tolist(), strict=True):
+            sent = _message(network, weights, rows, targets, reading)
             if scale > 0.0:
                 sent += (
                     draw.normal(0.0, scale, sent.size)
@@ -173,8 +173,8 @@ def train_as_published(
                     else draw.laplace(0.0, scale, sent.size)
                 )
             weights -= reading.step * sent
-        found.append(_share(network, weights, *test))
-    return PublishedRun(np.array(found), _share(network, weights, features, labels), weights, network)
+        accuracies.append(_share(network, weights, *test))
+    return PublishedRun(np.array(accuracies), _share(network, weights, features, labels), weights, network)
 
 
 def _message(
@@ -269,8 +269,8 @@ class Published:
     def run(self, data: Data, seed: int) -> Curve:
         """Train one model by the published pseudo-code and return its accuracy by epoch."""
         test = data.components[1], data.labels[1]
-        found = train_as_published(data.components[0], data.labels[0], test, self.budgets, self.reading, seed=seed)
-        return Curve(tuple(found.accuracies.tolist()), (), found.train_accuracy)
+        outcome = train_as_published(data.components[0], data.labels[0], test, self.budgets, self.reading, seed=seed)
+        return Curve(tuple(outcome.accuracies.tolist()), (), outcome.train_accuracy)
 
 
 @dataclass(frozen=True)
@@ -300,19 +300,19 @@ class Honest:
 
     def run(self, data: Data, seed: int) -> Curve:
         """Train one model and return its accuracy and certified epsilon after every round."""
-        told: list[RoundReport] = []
+        reports: list[RoundReport] = []
         model = ShuffledSGDClassifier(
             unit="example", seen="users", epsilon0=list(self.budgets), delta0=list(self.deltas) or None, delta=DELTA,
             clip=self.clip, rounds=self.rounds, hidden=(), step=self.step, mechanism=self.mechanism, classes=10,
-            progress=told.append, random=simulation_random(seed),
+            progress=reports.append, random=simulation_random(seed),
         )  # fmt: skip
-        known = data.labels[0]
-        groups = assign_clients(known.size, len(self.budgets), simulation_random(seed))
-        model.fit(data.edges[0], known, groups=groups, validation=(data.edges[1], data.labels[1]))
+        train_labels = data.labels[0]
+        groups = assign_clients(train_labels.size, len(self.budgets), simulation_random(seed))
+        model.fit(data.edges[0], train_labels, groups=groups, validation=(data.edges[1], data.labels[1]))
         return Curve(
-            tuple(each.accuracy for each in told),
-            tuple(each.epsilon for each in told),
-            model.score(data.edges[0], known),
+            tuple(each.accuracy for each in reports),
+            tuple(each.epsilon for each in reports),
+            model.score(data.edges[0], train_labels),
         )
 
 
@@ -404,30 +404,30 @@ def scale(quick: bool) -> Scale:
     return Scale(Path(folder), 50, 50, 3)
 
 
-def trained(asked: Mapping[K, Way], how: Scale, progress: Progress) -> dict[K, Trained]:
+def trained(ways: Mapping[K, Way], how: Scale, progress: Progress) -> dict[K, Trained]:
     """Return the results of every way of training, each run once in this process and then reused.
 
     Parameters
     ----------
-    asked : mapping of any name to Way
+    ways : mapping of any name to Way
         Ways of training, in the order of the result.
     how : Scale
         Size of the reproduction: data, epochs and seeds.
     progress : callable
         Called with the completed part, from 0 to 1.
     """
-    found: dict[K, Trained] = {}
-    for done, (name, way) in enumerate(asked.items()):
+    results: dict[K, Trained] = {}
+    for done, (name, way) in enumerate(ways.items()):
         curves: list[Curve] = []
         for seed in range(how.seeds):
             curves.append(_once(how.folder, way, seed))
-            progress((done + (seed + 1) / how.seeds) / len(asked))
-        found[name] = Trained(
+            progress((done + (seed + 1) / how.seeds) / len(ways))
+        results[name] = Trained(
             np.array([[100.0 * share for share in curve.accuracies] for curve in curves]),
             np.array([100.0 * curve.training for curve in curves]),
             curves[0].epsilons,
         )
-    return found
+    return results
 
 
 def shown_delta() -> str:
@@ -485,17 +485,17 @@ TABLE = (
 
 def ways(how: Scale) -> dict[str, Way]:
     """Return every training of the figure and table, keyed by "published" or "honest" and the population."""
-    asked: dict[str, Way] = {}
+    trainings: dict[str, Way] = {}
     for name in POPULATIONS:
-        asked[f"published {name}"] = Published(
+        trainings[f"published {name}"] = Published(
             replace(READING, epochs=how.epochs), tuple(epsilons(name, BLOCKS).tolist())
         )
         own = epsilons(name, how.clients or BLOCKS)
         deltas = np.atleast_1d(normal_divergence(own, own / NOISE).upper)  # of the same noise, at its true sensitivity
-        asked[f"honest {name}"] = Honest(
+        trainings[f"honest {name}"] = Honest(
             "gaussian", tuple(own.tolist()), tuple(deltas.tolist()), how.rounds, CLIP, STEP
         )
-    return asked
+    return trainings
 
 
 def run_figure(quick: bool, progress: Progress) -> Outcome:
@@ -509,8 +509,8 @@ def run_figure(quick: bool, progress: Progress) -> Outcome:
         Called with the share of the work done, from 0 to 1.
     """
     how = scale(quick)
-    found = trained(ways(how), how, progress)
-    table, curves = Table(TABLE, list(summary(found, how))), Table(CURVES, list(curve_rows(found)))
+    results = trained(ways(how), how, progress)
+    table, curves = Table(TABLE, list(summary(results, how))), Table(CURVES, list(curve_rows(results)))
     return Outcome(
         {"gspa-figure-4": curves},
         {"gspa-figure-4": Picture(lambda figure: draw_curves(figure, curves), (9.6, 4.6))},
@@ -529,8 +529,8 @@ def run_table(quick: bool, progress: Progress) -> Outcome:
         Called with the share of the work done, from 0 to 1.
     """
     how = scale(quick)
-    found = trained(ways(how), how, progress)
-    table = Table(TABLE, list(summary(found, how)))
+    results = trained(ways(how), how, progress)
+    table = Table(TABLE, list(summary(results, how)))
     return Outcome(
         {"gspa-table-3": table, "gspa-table-3-settings": Table(("setting", "value"), settings(how))},
         {"gspa-table-3": Picture(lambda figure: draw_table(figure, table, how), (8.6, 3.9))},
@@ -538,19 +538,19 @@ def run_table(quick: bool, progress: Progress) -> Outcome:
     )
 
 
-def curve_rows(found: dict[str, Trained]) -> Iterator[tuple[Cell, ...]]:
+def curve_rows(results: dict[str, Trained]) -> Iterator[tuple[Cell, ...]]:
     """Return the rows of the accuracy table, one for each training and epoch."""
-    for key, runs in found.items():
+    for key, runs in results.items():
         training, _, name = key.partition(" ")
         for at, (mean, deviation) in enumerate(zip(runs.mean.tolist(), runs.deviation.tolist(), strict=True)):
             privacy = (runs.epsilons[at], DELTA, "plain composition") if runs.epsilons else ("", "", "none")
             yield training, name, at + 1, mean, deviation, runs.accuracies.shape[0], *privacy
 
 
-def summary(found: dict[str, Trained], how: Scale) -> Iterator[tuple[Cell, ...]]:
+def summary(results: dict[str, Trained], how: Scale) -> Iterator[tuple[Cell, ...]]:
     """Return the rows of the summary table, one for each population: accuracies and guarantees after the last epoch."""
     for name in POPULATIONS:
-        published, honest = found[f"published {name}"], found[f"honest {name}"]
+        published, honest = results[f"published {name}"], results[f"honest {name}"]
         claimed = GaussianSumProfile(gspa_mu(budgets(name, BLOCKS)) * math.sqrt(how.epochs)).epsilon(DELTA).upper
         yield (
             name,

@@ -37,11 +37,13 @@ def typed(name: str) -> Any:
     name : str
         Name of the field.
     """
-    said = OPTIONS[name].metadata
-    kind, reader = _READERS[said["typed"].reads]
-    panel = {"rich_help_panel": said["typed"].panel} if said["typed"].panel else {}
-    shown = {} if kind is bool else {"metavar": said["typed"].metavar}
-    return typer.Option(f"--{typed_name(name).replace('_', '-')}", parser=reader, help=said["help"], **shown, **panel)
+    metadata = OPTIONS[name].metadata
+    kind, reader = _READERS[metadata["typed"].reads]
+    panel = {"rich_help_panel": metadata["typed"].panel} if metadata["typed"].panel else {}
+    metavar = {} if kind is bool else {"metavar": metadata["typed"].metavar}
+    return typer.Option(
+        f"--{typed_name(name).replace('_', '-')}", parser=reader, help=metadata["help"], **metavar, **panel
+    )
 
 
 def typed_name(name: str) -> str:
@@ -57,12 +59,12 @@ def typed_options(*names: str) -> dict[str, tuple[Any, Any]]:
     *names : str
         Names of fields of `Ask`, `People` and `Terms`.
     """
-    found: dict[str, tuple[Any, Any]] = {}
+    parameters: dict[str, tuple[Any, Any]] = {}
     for name in names:
         kind, default = _READERS[OPTIONS[name].metadata["typed"].reads][0], OPTIONS[name].default
         annotation = Annotated[kind | None if default is None else kind, typed(name)]
-        found[typed_name(name)] = annotation, inspect.Parameter.empty if default is MISSING else default
-    return found
+        parameters[typed_name(name)] = annotation, inspect.Parameter.empty if default is MISSING else default
+    return parameters
 
 
 OF_EVERYBODY = tuple(each.name for part in (People, Terms) for each in fields(part) if each.metadata["typed"])

@@ -479,8 +479,8 @@ def table_options(typed: Mapping[str, Any]) -> TableOptions:
     """Return the format of a table from the options as typed."""
     from shuffledp.tables import TableOptions
 
-    said = {name: typed[name] for name in TABLE if name != "missing_values"}
-    return TableOptions(**said, missing_values=_words(typed["missing_values"]))
+    options = {name: typed[name] for name in TABLE if name != "missing_values"}
+    return TableOptions(**options, missing_values=_words(typed["missing_values"]))
 
 
 def reads_table(command: Callable[..., None]) -> Callable[..., None]:

@@ -77,10 +77,10 @@ LEFT: ContextVar[Left | None] = ContextVar("LEFT", default=None)
 
 def left() -> Left:
     """Return the places to look for what the running command leaves behind."""
-    found = LEFT.get()
-    if found is None:
-        LEFT.set(found := Left())
-    return found
+    places = LEFT.get()
+    if places is None:
+        LEFT.set(places := Left())
+    return places
 
 
 def will_stand(path: Path, number: int) -> None:
@@ -149,10 +149,10 @@ def _spent(ledger: Ledger) -> list[str]:
 def _state(path: Path) -> tuple[int, int, int] | None:
     """Return inode, modification time and size of the file at a path; None if there is none."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 @dataclass(frozen=True)
@@ -306,11 +306,11 @@ def outputs(paths: Mapping[str, Path | None]) -> Generator[Outputs]:
             stream = block.enter_context(reserved(path, option))
             if path is not None and stream is not None:
                 opened[option] = path, stream, block
-        found = Outputs(opened)
-        yield found
-        if found.failures:
-            known = all(isinstance(failure, InvalidInput) for failure in found.failures)
-            raise InvalidInput("; ".join(map(str, found.failures))) if known else found.failures[0]
+        files = Outputs(opened)
+        yield files
+        if files.failures:
+            all_invalid = all(isinstance(failure, InvalidInput) for failure in files.failures)
+            raise InvalidInput("; ".join(map(str, files.failures))) if all_invalid else files.failures[0]
 
 
 def _times_named(target: Path) -> int:

@@ -230,9 +230,9 @@ class SparkEngine(Engine):
                     raise nobody_has(each, place, "the dataframe", [words.texts(each.column)])
             own = values.to_series().filter(pl.Series(codes >= 0)).to_list()
             frame = frame.filter(column.isin(own))
-        found = copy.copy(self)  # its workers were asked for their version already
-        found.frame = frame
-        return found
+        engine = copy.copy(self)  # its workers were asked for their version already
+        engine.frame = frame
+        return engine
 
     def people(
         self,
@@ -281,9 +281,9 @@ class SparkEngine(Engine):
         person = None if people.person is None else people.person.column
         read = chosen(self._marked(person, people.group_size, people.who), job.names)
         _check_types(without_rows(self.frame, job.columns), wanted)
-        found = Counted.nothing(job)
+        counted = Counted.nothing(job)
         root = None if random.private else int(random.words(1)[0])
-        answers = gathered(self.answers(read, job, root, large=len(found.state()) > LARGE_STATE))
+        answers = gathered(self.answers(read, job, root, large=len(counted.state()) > LARGE_STATE))
         check_versions(answers["version"].to_list())
         bad = int(answers["bad"].sum())
         if bad:
@@ -291,12 +291,12 @@ class SparkEngine(Engine):
         if int(answers["n"].sum()) != people.rows:
             raise _changed()
         for n, state in answers.select("n", "state").iter_rows():
-            found.add(job, n, 0, state)
-        if not np.array_equal(found.levels, job.expected()):
+            counted.add(job, n, 0, state)
+        if not np.array_equal(counted.levels, job.expected()):
             raise _changed()
         if progress is not None:
             progress(1.0)
-        return found.tallies
+        return counted.tallies
 
     def answers(self, read: DataFrame, job: Job, root: int | None, *, large: bool) -> DataFrame:
         """Return the unevaluated dataframe of the partitions' results, with the columns version, n, bad and state.
@@ -328,19 +328,19 @@ class SparkEngine(Engine):
         budgets = budget_columns(who) if most > 1 else []  # of one row each they do not matter
         whole = self._marked(person, most, who)
         counts = owner_counts(rounded(whole, who) if budgets else whole, person, most, budgets)
-        found = gathered(counts).row(0, named=True)
-        if found["empty"]:
+        totals = gathered(counts).row(0, named=True)
+        if totals["empty"]:
             raise InvalidInput(
-                f"{named(person)} is empty in {found['empty']:,} rows, or says NA or the like, so nobody knows whose "
+                f"{named(person)} is empty in {totals['empty']:,} rows, or says NA or the like, so nobody knows whose "
                 "rows they are; give every row its person"
             )
-        if found["rows"] != rows:
+        if totals["rows"] != rows:
             raise _changed()
-        if found["above"]:
-            raise InvalidInput(several_rows(found["above"], found["people"], found["largest"], most))
-        if found["mixed"]:
-            raise InvalidInput(several_budgets(found["mixed"], found["people"]))
-        return found["people"], most, int(found["mark"]) % 2**64
+        if totals["above"]:
+            raise InvalidInput(several_rows(totals["above"], totals["people"], totals["largest"], most))
+        if totals["mixed"]:
+            raise InvalidInput(several_budgets(totals["mixed"], totals["people"]))
+        return totals["people"], most, int(totals["mark"]) % 2**64
 
     def _marked(self, person: str | None, most: int, who: RowBudgets) -> DataFrame:
         """Add a column `MARK`, by which the rows of two passes are compared: a hash of each row's person.
@@ -463,9 +463,9 @@ def owner_counts(frame: DataFrame, person: str, most: int, budgets: Sequence[str
     places = range(1, 1 + len(budgets))
     budget = F.xxhash64(F.lit(0), *(text(place) for place in places), *(text(place).isNull() for place in places))
     rows = chosen(frame, [person, *budgets, MARK])
-    told = rows.select(F.col("c0"), budget.alias("budget"), F.col(f"c{1 + len(budgets)}").alias("mark"))
+    owner_rows = rows.select(F.col("c0"), budget.alias("budget"), F.col(f"c{1 + len(budgets)}").alias("mark"))
     owned = (
-        evaluated(told, spelling_task(), SPELLED)
+        evaluated(owner_rows, spelling_task(), SPELLED)
         .groupBy("person")
         .agg(
             F.count(F.lit(1)).alias("own"),

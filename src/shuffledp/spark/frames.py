@@ -95,11 +95,13 @@ def require_java() -> None:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
         raise InvalidInput(f"Spark needs Java, and {path_shown(java)} cannot be run; {_INSTALL}") from None
-    told = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
-    if told is None:
+    match = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
+    if match is None:
         raise InvalidInput(f"Spark needs Java, and {path_shown(java)} does not tell its version; {_INSTALL}")
-    if int(told[1]) < LEAST_JAVA:
-        raise InvalidInput(f"Spark 4 needs Java {LEAST_JAVA} or newer, and {path_shown(java)} is {told[1]}; {_INSTALL}")
+    if int(match[1]) < LEAST_JAVA:
+        raise InvalidInput(
+            f"Spark 4 needs Java {LEAST_JAVA} or newer, and {path_shown(java)} is {match[1]}; {_INSTALL}"
+        )
 
 
 # pyright: reportMissingImports=false, reportUnknownParameterType=false

@@ -156,14 +156,14 @@ def tally_partition(frames: Iterable[pl.DataFrame], job: Job, random: Randomness
         Rows whose budget was not there when the budgets were counted are left out of `n`, so that the sum of all
         partitions shows that the data changed.
     """
-    found = Counted.nothing(job)
+    counted = Counted.nothing(job)
     people = job.people
-    asked = columns_wanted(job.parts, None)
+    wanted = columns_wanted(job.parts, None)
     slices = _SLICES
     mine = {"numbers": people.who.numbers, "texts": people.who.texts, "gaps": people.who.gaps}
 
     def read(frame: pl.DataFrame) -> list[NDArray[Any]]:
-        batch = as_batch(frame, asked)
+        batch = as_batch(frame, wanted)
         return [part.records(batch) for part in job.parts]
 
     for frame in cut(frames, job.rows):
@@ -175,17 +175,17 @@ def tally_partition(frames: Iterable[pl.DataFrame], job: Job, random: Randomness
             records = read(frame)
         except InvalidInput:
             bad, slices = refused_rows(frame, read, slices)
-            found.bad += len(bad)
+            counted.bad += len(bad)
             if slices == 0:
                 break
             continue
-        if found.n + frame.height > people.rows:
+        if counted.n + frame.height > people.rows:
             continue  # more rows than were counted: the sum over partitions says so
-        for part, record, tally in zip(job.parts, records, found.tallies, strict=True):
+        for part, record, tally in zip(job.parts, records, counted.tallies, strict=True):
             part.draw(record, levels, tally, random)
-        found.n += frame.height
-        found.levels = found.levels + job.levels(levels, frame)
-    return found
+        counted.n += frame.height
+        counted.levels = counted.levels + job.levels(levels, frame)
+    return counted
 
 
 def renamed(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
@@ -309,8 +309,8 @@ def answer_partition(
         job = pickle.loads(payload)
         random = secure_random() if root is None else simulation_of_partition(root, partition)
         frames = (renamed(pl.DataFrame(batch), job.names) for batch in batches)
-        found = tally_partition(frames, job, random)
-        return found.n, found.bad, found.state()
+        counted = tally_partition(frames, job, random)
+        return counted.n, counted.bad, counted.state()
     except Exception as error:  # its text, and that of what it came from, may hold a record
         failed = type(error).__name__
     raise TaskFailed(f"a task of shuffledp failed with {failed}")
@@ -354,15 +354,15 @@ def answer_merged(
         Version of this package on the driver; a result of another version ends the merge, and its version is returned.
     """
     job = pickle.loads(payload)
-    found = Counted.nothing(job)
+    merged = Counted.nothing(job)
     n = bad = 0
     for own, more, refused, state in answers:
         if own != version:
             return own, 0, 0, b""
         n, bad = n + more, bad + refused
         if n <= job.people.rows:  # with more, the driver refuses whatever is in the state
-            found.add(job, more, refused, state)
-    return version, n, bad, found.state()
+            merged.add(job, more, refused, state)
+    return version, n, bad, merged.state()
 
 
 class TaskFailed(RuntimeError):

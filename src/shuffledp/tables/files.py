@@ -96,24 +96,24 @@ class TextRows:
             For the first row that has fewer or more fields than the header, a CR outside quotes that ends no line as
             LF does, or more than 1,000,000 bytes; it is named, counting from 1 after the header.
         """
-        found = _Counter(self)
-        for block in self._blocks(found):
-            found.add(block)
-        return Survey(max(found.records - 1, 0), found.width, found.header)
+        counter = _Counter(self)
+        for block in self._blocks(counter):
+            counter.add(block)
+        return Survey(max(counter.records - 1, 0), counter.width, counter.header)
 
     def first_unreadable(self, encoding: str) -> str | None:
         """Return words for the first row, or the header, that is not text in an encoding; None if there is none."""
-        found = _Counter(self)
-        for block in self._blocks(found):
+        counter = _Counter(self)
+        for block in self._blocks(counter):
             try:
                 block.data.tobytes().decode(encoding)
             except UnicodeDecodeError as error:
-                row = found.records + int(np.searchsorted(block.ends, error.start, side="right"))
+                row = counter.records + int(np.searchsorted(block.ends, error.start, side="right"))
                 return f"row {row}" if row else "the header"
-            found.records += block.ends.size
+            counter.records += block.ends.size
         return None
 
-    def _blocks(self, found: _Counter) -> Iterator[_Block]:
+    def _blocks(self, counter: _Counter) -> Iterator[_Block]:
         """Yield the file in blocks of whole records, from the header on; the last record may lack its newline."""
         started, rest = False, b""
         with self.file.open("rb") as stream:
@@ -127,11 +127,11 @@ class TextRows:
                 lengths = np.diff(block.ends, prepend=0)
                 if lengths.size and int(lengths.max()) > LONGEST:
                     long = int(np.argmax(lengths > LONGEST))
-                    raise self._too_long(found.records + long, block.record(long))
+                    raise self._too_long(counter.records + long, block.record(long))
                 if block.ends.size:
                     yield block
                 if len(rest) > LONGEST:
-                    raise self._too_long(found.records, rest)
+                    raise self._too_long(counter.records, rest)
                 if not chunk:
                     return
 
@@ -183,9 +183,9 @@ class _Counter:
     def _ragged(self, row: int, fields: int, record: bytes) -> InvalidInput:
         blank = not record.strip(LINE_END)
         if blank:
-            found = f"row {row} of {self._rows.name} is a blank line, the header has {_counted(self.width)}"
+            problem = f"row {row} of {self._rows.name} is a blank line, the header has {_counted(self.width)}"
         else:
-            found = f"row {row} of {self._rows.name} has {_counted(fields)}, the header has {self.width}"
+            problem = f"row {row} of {self._rows.name} has {_counted(fields)}, the header has {self.width}"
         above = ""
         if self.width == 1 and row <= _ABOVE:
             above = "; if the first lines are a title and the header comes later, say how many with `skip_lines`"
@@ -194,10 +194,10 @@ class _Counter:
             # told by the header alone, which is public: a line about a record must not depend on its text
             if self._separator == b"\t" and len(" ".join(self.header).split()) > self.width:
                 empty += "; if blanks and tabs separate the columns, say `separator = 'blanks'`"
-            return InvalidInput(f"{found}; the file may be cut short: complete the row from its source{empty}{above}")
+            return InvalidInput(f"{problem}; the file may be cut short: complete the row from its source{empty}{above}")
         mark = {"\t": "tab", ",": "comma", ";": "semicolon"}.get(self._rows.separator, repr(self._rows.separator))
         return InvalidInput(
-            f"{found}; put quotes around an entry that holds a {mark}, or remove what is too much{above}"
+            f"{problem}; put quotes around an entry that holds a {mark}, or remove what is too much{above}"
         )
 
 
@@ -258,9 +258,9 @@ class _Block:
             return None
         outside = lone[np.searchsorted(self.quotes, lone) & 1 == 0]
         stray = self.with_stray_quotes(separator[0])
-        found = np.setdiff1d(np.searchsorted(self.ends, outside, side="right"), stray)[:1].tolist()
-        found += [which for which in stray if _LONE_RETURN.search(_unquoted(self.record(which), separator))][:1]
-        return min(found, default=None)
+        candidates = np.setdiff1d(np.searchsorted(self.ends, outside, side="right"), stray)[:1].tolist()
+        candidates += [which for which in stray if _LONE_RETURN.search(_unquoted(self.record(which), separator))][:1]
+        return min(candidates, default=None)
 
 
 def _block(data: bytes, *, last: bool) -> _Block:
@@ -343,8 +343,8 @@ def declared_separator(start: bytes) -> str | None:
     >>> declared_separator(b"sep=;\r\nage;vote\r\n"), declared_separator(b"sep;age\n1;2\n")
     (';', None)
     """
-    found = _DECLARED.match(start)
-    return found[1].decode("latin-1") if found else None
+    match = _DECLARED.match(start)
+    return match[1].decode("latin-1") if match else None
 
 
 def agreed_separator(declared: str | None, options: TableOptions, name: str) -> str | None:

@@ -100,9 +100,9 @@ def way_out(entry: str, decimal: str, thousands: str | None) -> str | None:
         point = readings[0][0]
         return f"if the {'comma' if point == ',' else 'point'} is a decimal mark, say so with `decimal = '{point}'`"
     if len(readings) == 1:
-        said = [f"`decimal = '{readings[0][0]}'`"] if readings[0][0] != decimal else []
-        said += [f"`thousands = '{_said(readings[0][1])}'`"]
-        return f"if it has marks between thousands, say so with {' and '.join(said)}"
+        settings = [f"`decimal = '{readings[0][0]}'`"] if readings[0][0] != decimal else []
+        settings += [f"`thousands = '{_mark_name(readings[0][1])}'`"]
+        return f"if it has marks between thousands, say so with {' and '.join(settings)}"
     if len(readings) < 2:
         return None
     comma = (",", None) in readings
@@ -127,7 +127,7 @@ def _reads(text: str, decimal: str, thousands: str | None) -> bool:
     return re.fullmatch(pattern, text) is not None
 
 
-def _said(mark: str | None) -> str:
+def _mark_name(mark: str | None) -> str:
     return {" ": "space", "'": "apostrophe"}.get(mark or "", str(mark))
 
 
@@ -203,8 +203,8 @@ def canonical_texts(texts: pl.Series) -> pl.Series:
     for pattern, written in ((_OTHERWISE, _otherwise), (_LONG, _long)):
         spelled = texts.str.contains(pattern)
         if spelled.any():
-            known = texts.filter(spelled).unique().to_list()
-            texts = texts.replace(known, [written(text) for text in known])
+            distinct = texts.filter(spelled).unique().to_list()
+            texts = texts.replace(distinct, [written(text) for text in distinct])
     return texts
 
 
@@ -318,8 +318,8 @@ def twice(words: Iterable[object]) -> tuple[object, object] | None:
 def same_word(name: str, names: Sequence[str]) -> list[str]:
     """Return those of several names that are the same word as ``name`` (`canonical`), an identical one first."""
     spelling = canonical(name)
-    found = [other for other in names if canonical(other) == spelling]
-    return sorted(found, key=lambda other: other != name)
+    matches = [other for other in names if canonical(other) == spelling]
+    return sorted(matches, key=lambda other: other != name)
 
 
 def _put(texts: pl.Series, where: pl.Series, others: pl.Series) -> pl.Series:
@@ -529,9 +529,9 @@ def numbers(
         kept = kept.set(values.is_in(standing).fill_null(False), None)
         values = values.set(values.is_in(standing).fill_null(False), None)
     if values.null_count() == 0:
-        found = values.to_numpy()
-        if not np.isnan(found).any():  # as nearly always; what is bad is looked for only if something is
-            return found
+        array = values.to_numpy()
+        if not np.isnan(array).any():  # as nearly always; what is bad is looked for only if something is
+            return array
     bad = values.is_null() | values.is_nan()
     if kept.dtype == pl.String and bad.any():
         kept = kept.set(kept.str.to_lowercase().is_in(MISSING), None)
@@ -604,13 +604,13 @@ def _refuse_first(bad: pl.Series, entries: pl.Series, before: int, way: Callable
     missing = entry is None or entry == ""
     what = "missing" if missing else f"{VALUE}, not a number"
     others = f" ({count} such rows in all)" if count > 1 else ""
-    told = way("" if missing else str(entry))
-    word = told.endswith(_OR_MISSING)  # else it is missing, or a number in another spelling
+    advice = way("" if missing else str(entry))
+    word = advice.endswith(_OR_MISSING)  # else it is missing, or a number in another spelling
     if word and heads(bad.to_numpy(), before):
-        told, place = f"{DESCRIBES}{told}", count
+        advice, place = f"{DESCRIBES}{advice}", count
     else:
-        told, place = f"; {told}", before + row + 1 if word and count <= 2 else None
-    message = f"{entries.name} in row {before + row + 1} is {what}{told}{others}"
+        advice, place = f"; {advice}", before + row + 1 if word and count <= 2 else None
+    message = f"{entries.name} in row {before + row + 1} is {what}{advice}{others}"
     raise BadEntry(message, str(entry), entries.name, row=place)
 
 

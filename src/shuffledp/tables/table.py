@@ -204,18 +204,18 @@ def _mixed(entries: list[Any], name: str) -> pl.Series:
     """
     import polars as pl
 
-    known = [None if _absent(entry) else entry for entry in entries]
-    there = [entry for entry in known if entry is not None]
+    values = [None if _absent(entry) else entry for entry in entries]
+    there = [entry for entry in values if entry is not None]
     if there and all(isinstance(entry, str) for entry in there):
-        return pl.Series(name, known, dtype=pl.String)
+        return pl.Series(name, values, dtype=pl.String)
     if there and all(isinstance(entry, int | float | np.number) and not isinstance(entry, bool) for entry in there):
         if all(isinstance(entry, int | np.integer) and abs(int(entry)) < 2**63 for entry in there):
-            return pl.Series(name, known, dtype=pl.Int64)
+            return pl.Series(name, values, dtype=pl.Int64)
         if all(isinstance(entry, float | np.floating) or abs(int(entry)) <= 2**53 for entry in there):
-            return pl.Series(name, [None if entry is None else float(entry) for entry in known], dtype=pl.Float64)
+            return pl.Series(name, [None if entry is None else float(entry) for entry in values], dtype=pl.Float64)
     if wrong := next((entry for entry in there if isinstance(entry, list | tuple | dict | set | np.ndarray)), None):
         raise InvalidInput(f"column {shown(name)} holds a {type(wrong).__name__}, not one word a row; name another one")
-    return pl.Series(name, [None if entry is None else one_spelling(entry) for entry in known], dtype=pl.String)
+    return pl.Series(name, [None if entry is None else one_spelling(entry) for entry in values], dtype=pl.String)
 
 
 def _absent(entry: Any) -> bool:
@@ -361,8 +361,12 @@ class Table:
         read = 0
         try:
             for batch in self._frames(self._names(wanted), rows):
-                asked: dict[str, Any] = {"numbers": numbers, "texts": texts, "gaps": gaps, "options": self.options}
-                yield read_frame(batch, read, **asked) if choice is None else _read_chosen(batch, read, choice, asked)
+                arguments: dict[str, Any] = {"numbers": numbers, "texts": texts, "gaps": gaps, "options": self.options}
+                yield (
+                    read_frame(batch, read, **arguments)
+                    if choice is None
+                    else _read_chosen(batch, read, choice, arguments)
+                )
                 read += batch.height
         except (pl.exceptions.PolarsError, OSError) as error:
             raise self._undecodable(error) or unreadable(self.name, error) from None
@@ -540,14 +544,14 @@ def read_frame(
     )
 
 
-def _read_chosen(frame: pl.DataFrame, before: int, choice: Choice, asked: Mapping[str, Any]) -> Columns:
+def _read_chosen(frame: pl.DataFrame, before: int, choice: Choice, arguments: Mapping[str, Any]) -> Columns:
     """Return the columns of the chosen rows, as `read_frame` does; errors name the row as the table numbers it."""
-    words = read_frame(frame, before, texts=choice.columns, gaps=choice.columns, options=asked["options"]).texts
+    words = read_frame(frame, before, texts=choice.columns, gaps=choice.columns, options=arguments["options"]).texts
     places = np.flatnonzero(choice.of(words))
     if not places.size:
         return Columns({}, {}, 0, places)
     try:
-        return replace(read_frame(frame[places], **asked), places=before + places)
+        return replace(read_frame(frame[places], **arguments), places=before + places)
     except InvalidInput as error:
         raise error.renumbered(lambda row: before + int(places[row - 1]) + 1) from None
 

@@ -14,7 +14,8 @@ from shuffledp.collection.release import write_release
 from shuffledp.collection.release_page import release_document
 from shuffledp.collection.store import Store
 from tests.collection.batches import analyzer_key
-from tests.collection.page.chromium import CHROMIUM
+from tests.collection.page.chromium import CHROMIUM, UNTIL
+from tests.collection.page.server import Server
 from tests.collection.service import hash_of
 from tests.collection.tasks import ANALYST, IDENTITY, KINDS, SHUFFLER, posted_second
 
@@ -55,3 +56,27 @@ def test_people_answer_every_kind_and_read_the_result(tmp_path):
     assert "2 of 2 people who were invited took part" in shown
     for text in ("option 3", "row 2", "column 3", "Both parts together", "word 8", "On average 60"):
         assert text in shown
+
+
+TOUCHED = (
+    UNTIL
+    + """
+  await until(() => at("#answer select"));
+  const box = at("#answer input[type=checkbox]");
+  const tall = (element) => element.getBoundingClientRect().height;
+  return [tall(at("#answer select")), tall(box.closest(".row")), getComputedStyle(box).accentColor];
+})()
+"""
+)
+
+
+def test_a_menu_can_be_touched_and_boxes_have_the_color_of_the_page():
+    """A menu of words was 19 pixels tall, in the browser's own colors, also on a dark page."""
+    task = posted_second(
+        KINDS["list"], KINDS["several"], levels=((30.0, 9, 400.0),), at_least=1, admission="open", **TIMES
+    )
+    with Server(task) as server, Chromium(CHROMIUM) as browser:
+        menu, row, color = browser.evaluate(server.link, TOUCHED)
+    assert menu >= 44
+    assert row >= 44
+    assert color != "auto"

@@ -70,8 +70,8 @@ def merged_rounds(parts: Sequence[tuple[PrivacyProfile, int]]) -> Parts:
     rounds: dict[int, tuple[PrivacyProfile, int]] = {}
     for profile, count in parts:
         for part, times in profile.rounds:
-            known = rounds.get(id(part), (part, 0))[1]
-            rounds[id(part)] = part, check_rounds(known + check_rounds(count) * times)
+            earlier = rounds.get(id(part), (part, 0))[1]
+            rounds[id(part)] = part, check_rounds(earlier + check_rounds(count) * times)
     if not rounds:
         raise InvalidInput("a composition needs at least one round; got none")
     return tuple(rounds.values())
@@ -186,11 +186,11 @@ class ComposedProfile(PrivacyProfile):
         """
         for _ in range(_REPEATS):
             at = math.log(self._sum(True, view).best_tilt(epsilon)) / _TILT_STEP
-            known = self._knots
+            before = self._knots
             for tilt in (math.floor(at), math.ceil(at)):
                 for table in self._tables:
                     table.refine(math.exp(_TILT_STEP * tilt), capped=True, tolerance=self.chords)
-            if self._knots == known:
+            if self._knots == before:
                 return
 
     @property
@@ -260,11 +260,11 @@ class ComposedProfile(PrivacyProfile):
             if len(apart) < len(self.parts):
                 break
             rough = ComposedProfile(self.parts, factor * self.chords, tuple(apart))
-            found = rough.epsilon(delta)
+            epsilon = rough.epsilon(delta)
             room = 2.0 * rough.chords * max(part.coarseness for part, _ in self.parts)
-            if max(found.lower, found.upper * (1.0 - min(room, 1.0))) > ceiling:
-                return found
-            if found.upper <= ceiling:
+            if max(epsilon.lower, epsilon.upper * (1.0 - min(room, 1.0))) > ceiling:
+                return epsilon
+            if epsilon.upper <= ceiling:
                 break
         return self.epsilon(delta)
 
@@ -312,12 +312,12 @@ class ComposedProfile(PrivacyProfile):
 
     def renyi_directions(self, t: FloatArray) -> tuple[Enclosure, Enclosure]:
         """Enclose the Renyi divergences (nats) of order t + 1 in both directions: the sums over the rounds."""
-        found = [(part.renyi_directions(t), count) for part, count in self.parts]
-        room = roundoff(4, len(found) + 1)
+        divergences = [(part.renyi_directions(t), count) for part, count in self.parts]
+        room = roundoff(4, len(divergences) + 1)
         ends = [
             Enclosure(
-                sum((n * two[i].lower for two, n in found), start=np.zeros_like(t)) * (1 - room),
-                sum((n * two[i].upper for two, n in found), start=np.zeros_like(t)) * (1 + room),
+                sum((n * two[i].lower for two, n in divergences), start=np.zeros_like(t)) * (1 - room),
+                sum((n * two[i].upper for two, n in divergences), start=np.zeros_like(t)) * (1 + room),
             )
             for i in (0, 1)
         ]
@@ -327,14 +327,16 @@ class ComposedProfile(PrivacyProfile):
 def _interpolated(part: PrivacyProfile, reach: float, *, finely: bool = True) -> LossLaw | None:
     """Return about the law of one round's privacy loss, from a few upper ends of delta up to ``reach`` (nats).
 
-    Quicker ones, `PrivacyProfile.delta_quickly`, unless ``finely``.
+    Quicker ones, `PrivacyProfile.deltas_quickly`, unless ``finely``.
 
     The logarithm of delta is taken as piecewise cubic, with the slopes of parabolas through three values, and what lies
     beyond is left out. Nothing is certified by it. None if some value is 0, or the round has no room for losses.
     """
     reach = min(reach, 0.98 * part.vanishes_at)
-    at = np.linspace(0.0, reach, _LOOKS)
-    values = np.array([(part.delta_above if finely else part.delta_quickly)(epsilon) for epsilon in at.tolist()])
+    at = np.linspace(0.0, reach, _LOOKS).tolist()
+    if finely:
+        part.prepare(at)
+    values = np.array([part.delta_above(epsilon) for epsilon in at] if finely else part.deltas_quickly(at))
     if not (reach > 0.0 and bool((values > TINY).all())):
         return None
     logs = np.log(values)
@@ -343,8 +345,8 @@ def _interpolated(part: PrivacyProfile, reach: float, *, finely: bool = True) ->
     rise, first, second = np.diff(logs)[:, None], slopes[:-1, None], slopes[1:, None]
     curve = logs[:-1, None] + u * (first + u * (3.0 * rise - 2.0 * first - second + u * (first + second - 2.0 * rise)))
     eps = np.linspace(0.0, reach, (_LOOKS - 1) * _BETWEEN + 1)
-    known = Points(np.append(eps, eps[-1] + eps[1]), np.concatenate((curve.ravel(), [logs[-1], -math.inf])), -math.inf)
-    return dominating_pair(known, known).law
+    points = Points(np.append(eps, eps[-1] + eps[1]), np.concatenate((curve.ravel(), [logs[-1], -math.inf])), -math.inf)
+    return dominating_pair(points, points).law
 
 
 # ------------------------------------------------------------------ from above
@@ -409,9 +411,9 @@ class FromAbove(PrivacyProfile):
     def log_above(self, epsilon: float) -> Upper:
         """Return the smallest upper bound on log delta(epsilon) among the parts that are evaluated there."""
         if epsilon not in self._known:
-            found = {i: self._look(self.parts[i], epsilon) for i in self._candidates(epsilon)}
-            least = min(found.values())
-            close = frozenset(i for i, log in found.items() if log <= least + _CLOSE)
+            logs = {i: self._look(self.parts[i], epsilon) for i in self._candidates(epsilon)}
+            least = min(logs.values())
+            close = frozenset(i for i, log in logs.items() if log <= least + _CLOSE)
             self._known[epsilon] = least, close
             bisect.insort(self._order, epsilon)
         return self._known[epsilon][0]
@@ -468,14 +470,14 @@ class SmallestProfile(PrivacyProfile):
 
     def delta_at(self, epsilon: float) -> Interval:
         """Enclose the smallest of the parts' deltas at epsilon."""
-        found = [part.delta(epsilon) for part in self.parts]
-        return Interval(min(f.lower for f in found), min(f.upper for f in found))
+        deltas = [part.delta(epsilon) for part in self.parts]
+        return Interval(min(f.lower for f in deltas), min(f.upper for f in deltas))
 
     @property
     def mass_at_infinity(self) -> Interval:
         """Interval that encloses the smallest of the parts' limits of delta for large epsilon."""
-        found = [part.mass_at_infinity for part in self.parts]
-        return Interval(min(f.lower for f in found), min(f.upper for f in found))
+        masses = [part.mass_at_infinity for part in self.parts]
+        return Interval(min(f.lower for f in masses), min(f.upper for f in masses))
 
     @cached_property
     def from_above(self) -> FromAbove:
@@ -484,10 +486,10 @@ class SmallestProfile(PrivacyProfile):
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
         """Enclose, for both directions alike, the smallest of the parts' log delta(epsilon)."""
-        found = [part.log_delta_pair(epsilon) for part in self.parts]
+        pairs = [part.log_delta_pair(epsilon) for part in self.parts]
         both = Interval(
-            min(max(ends[0].lower, ends[1].lower) for ends in found),
-            min(max(ends[0].upper, ends[1].upper) for ends in found),
+            min(max(ends[0].lower, ends[1].lower) for ends in pairs),
+            min(max(ends[0].upper, ends[1].upper) for ends in pairs),
         )
         return both, both
 
@@ -505,15 +507,15 @@ class SmallestProfile(PrivacyProfile):
         return self._inverses[target] if target in self._inverses else self._smallest(target, ceiling)
 
     def _smallest(self, target: float, ceiling: float) -> Interval:
-        found = [self.parts[-1].epsilon_below(target, ceiling)]
+        epsilons = [self.parts[-1].epsilon_below(target, ceiling)]
         for part in reversed(self.parts[:-1]):
-            least = min(f.upper for f in found)
+            least = min(f.upper for f in epsilons)
             if len(part.rounds) == 1 == part.rounds[0][1] and math.isfinite(least):
                 if part.delta(least).lower <= target:
-                    found.append(part.epsilon(target))
+                    epsilons.append(part.epsilon(target))
             else:
-                found.append(part.epsilon_below(target, min(least, ceiling)))
-        return Interval(min(f.lower for f in found), min(f.upper for f in found))
+                epsilons.append(part.epsilon_below(target, min(least, ceiling)))
+        return Interval(min(f.lower for f in epsilons), min(f.upper for f in epsilons))
 
 
 @dataclass(frozen=True, eq=False)
@@ -542,11 +544,11 @@ class GroupProfile(PrivacyProfile):
     def delta_at(self, epsilon: float) -> Interval:
         """Return the interval from 0 to the upper bound of the class docstring on delta(epsilon)."""
         share = epsilon / self.size
-        found = self.one.delta(deflated(share, 2))
+        delta = self.one.delta(deflated(share, 2))
         growth = math.expm1(min(epsilon, 700.0)) / math.expm1(min(share, 700.0)) if share > 0.0 else float(self.size)
         if epsilon >= 700.0:
-            return Interval(0.0, 1.0 if found.upper > 0.0 else 0.0)
-        return Interval(0.0, inflated(found.upper * growth, 64 * (1.0 + epsilon)))
+            return Interval(0.0, 1.0 if delta.upper > 0.0 else 0.0)
+        return Interval(0.0, inflated(delta.upper * growth, 64 * (1.0 + epsilon)))
 
 
 def composed(one: PrivacyProfile, rounds: int) -> PrivacyProfile:
@@ -591,8 +593,8 @@ class BracketProfile(PrivacyProfile):
 
     def epsilon(self, delta: float) -> Interval:
         """Return the interval from the largest witness to the upper bound on epsilon(delta), nats."""
-        shown = [witness.shown_epsilon(delta) for witness in self.witnesses]
-        return self._bracket(self.upper.epsilon(delta), [Interval(low, low) for low in shown])
+        lower_ends = [witness.shown_epsilon(delta) for witness in self.witnesses]
+        return self._bracket(self.upper.epsilon(delta), [Interval(low, low) for low in lower_ends])
 
     @property
     def mass_at_infinity(self) -> Interval:
@@ -656,11 +658,15 @@ class ComposedBracket(BracketProfile):
             return cls(composed(uppers, rounds), tuple(composed(each, rounds) for each in witnesses), parts)
         upper = ComposedProfile(tuple((_from_above(_ends(one)[0]), rounds) for one, rounds in parts), _CHORDS_ABOVE)
         chosen = [(one.strongest if isinstance(one, BracketProfile) else one, rounds) for one, rounds in parts]
-        shown = tuple((each, rounds) for each, rounds in chosen if each is not None)
-        if not shown:
+        witnessed = tuple((each, rounds) for each, rounds in chosen if each is not None)
+        if not witnessed:
             return cls(upper, (), parts)
         # rounds without a witness are not looked at, which an attacker may do
-        witness = shown[0][0] if len(shown) == 1 and shown[0][1] == 1 else ComposedProfile(shown, _CHORDS_BELOW)
+        witness = (
+            witnessed[0][0]
+            if len(witnessed) == 1 and witnessed[0][1] == 1
+            else ComposedProfile(witnessed, _CHORDS_BELOW)
+        )
         return cls(upper, (witness,), parts)
 
     @property

@@ -87,10 +87,10 @@ def dominating_mu(profile: PrivacyProfile, outside: float, *, at_least: float = 
         If delta does not fall to ``outside``, as for a local delta0 that is larger.
     """
     share = check_outside(outside)
-    known = _Knots(profile, share, _reach(profile, share))
-    while known.refine(at_least, tolerance):
+    knots = _Knots(profile, share, _reach(profile, share))
+    while knots.refine(at_least, tolerance):
         pass
-    return Upper(max(known.mu, at_least))
+    return Upper(max(knots.mu, at_least))
 
 
 def _reach(profile: PrivacyProfile, share: float) -> Upper:
@@ -154,10 +154,10 @@ class _Knots:
         return True
 
     def _evaluated(self, eps: FloatArray) -> FloatArray:
-        found = np.empty(eps.size)
+        deltas = np.empty(eps.size)
         for at in _ends_first(eps.size):
-            found[at] = self._profile.delta(float(eps[at])).upper
-        return found
+            deltas[at] = self._profile.delta(float(eps[at])).upper
+        return deltas
 
     def _least(self, eps: FloatArray, upper: FloatArray) -> FloatArray:
         """Return the mu that each knot by itself needs."""
@@ -190,15 +190,15 @@ class _Knots:
 
 def _ends_first(size: int) -> list[int]:
     """Positions 0 to size - 1, ends before middles: between two known points `FromAbove` looks at few bounds."""
-    known = dict.fromkeys((0, size - 1)) if size else {}
+    positions = dict.fromkeys((0, size - 1)) if size else {}
     gaps = [(0, size - 1)]
     while gaps:
         low, high = gaps.pop(0)
         middle = (low + high) // 2
         if low < middle:
-            known[middle] = None
+            positions[middle] = None
             gaps += [(low, middle), (middle, high)]
-    return list(known)
+    return list(positions)
 
 
 def _smallest(holds: Callable[[FloatArray], NDArray[np.bool_]], size: int) -> FloatArray:
@@ -207,14 +207,14 @@ def _smallest(holds: Callable[[FloatArray], NDArray[np.bool_]], size: int) -> Fl
     Bisection over the doubles, which are ordered like their bit patterns.
     """
     low, high = np.zeros(size, dtype=np.int64), np.full(size, _LARGEST).view(np.int64).copy()
-    found = np.where(holds(high.view(np.float64)), high.view(np.float64), np.inf)
+    smallest = np.where(holds(high.view(np.float64)), high.view(np.float64), np.inf)
     for _ in range(_STEPS):
         middle = low + (high - low) // 2
         mu = np.maximum(middle.view(np.float64), LEAST_MASS)
         good = holds(mu)
-        found = np.where(good & (mu < found), mu, found)
+        smallest = np.where(good & (mu < smallest), mu, smallest)
         low, high = np.where(good, low, middle), np.where(good, middle, high)
-    return found
+    return smallest
 
 
 # Privacy profiles to and from the privacy loss distributions of Google's dp_accounting.
@@ -386,11 +386,11 @@ class _LossTable(ProfileTable):
         at = np.unique(np.concatenate((-self._eps, self._eps, ends)))
         below = np.clip(np.searchsorted(at, losses, side="right") - 1, 0, max(at.size - 2, 0))
         moved = _share_above(losses - at[below], np.diff(at)[below]) if at.size > 1 else np.zeros(losses.size)
-        found = np.zeros(at.size)
-        np.add.at(found, below, masses * (1.0 - moved))
-        np.add.at(found, np.minimum(below + 1, at.size - 1), masses * moved)
-        some = found > 0.0
-        logs = np.log(found[some])
+        at_knots = np.zeros(at.size)
+        np.add.at(at_knots, below, masses * (1.0 - moved))
+        np.add.at(at_knots, np.minimum(below + 1, at.size - 1), masses * moved)
+        some = at_knots > 0.0
+        logs = np.log(at_knots[some])
         return LossLaw(at[some], logs + roundoff(_ROUNDING, 1.0 + np.abs(logs)), self._pld.infinite[side])
 
     def insert(self, epsilons: list[float]) -> None:
@@ -429,8 +429,8 @@ def from_dp_accounting(pld: PrivacyLossDistribution) -> PrivacyProfile:
     sides: list[PLDPmf] = [pld._pmf_remove, pld._pmf_add]  # pyright: ignore[reportPrivateUsage]
     if any(not side._pessimistic_estimate for side in sides):  # pyright: ignore[reportPrivateUsage]
         raise InvalidInput("only a pessimistic privacy loss distribution bounds delta; build it pessimistically")
-    found = [_side(side) for side in sides[: 1 if sides[0] is sides[1] else 2]]
-    return PldProfile(*(tuple(part) for part in zip(*found, strict=True)))
+    directions = [_side(side) for side in sides[: 1 if sides[0] is sides[1] else 2]]
+    return PldProfile(*(tuple(part) for part in zip(*directions, strict=True)))
 
 
 def _side(pmf: PLDPmf) -> tuple[FloatArray, FloatArray, float]:

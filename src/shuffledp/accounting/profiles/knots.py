@@ -294,7 +294,7 @@ def _above_chord(eps: FloatArray, log: FloatArray) -> NDArray[np.bool_]:
 
     Points are of f at eps >= 0, and of g at -eps elsewhere: f(x) = 1 - x + x g(1/x). False for the first and last one.
     """
-    found, back = np.zeros(eps.size, dtype=bool), eps[1:-1] < 0.0
+    above, back = np.zeros(eps.size, dtype=bool), eps[1:-1] < 0.0
     a, c = np.where(back, -eps[2:], eps[:-2]), np.where(back, -eps[:-2], eps[2:])
     b, last = np.abs(eps[1:-1]), np.where(back, log[:-2], log[2:])
     first, beyond = np.where(back, log[2:], log[:-2]), np.minimum(a, 0.0)
@@ -303,8 +303,8 @@ def _above_chord(eps: FloatArray, log: FloatArray) -> NDArray[np.bool_]:
     with np.errstate(invalid="ignore", divide="ignore"):
         first = np.where(a < 0.0, np.log(-np.expm1(beyond) + np.exp(beyond + first)), first)
         chord = share_a + share_c * np.exp(np.minimum(last - first, 700.0))
-        found[1:-1] = (first == -np.inf) | (np.exp(np.minimum(log[1:-1] - first, 700.0)) >= chord)
-    return found
+        above[1:-1] = (first == -np.inf) | (np.exp(np.minimum(log[1:-1] - first, 700.0)) >= chord)
+    return above
 
 
 def _chord_at_one(a: tuple[float, float], c: tuple[float, float]) -> float:
@@ -323,33 +323,24 @@ def _masses(hull: Points) -> FloatArray:
         into = drop / -np.expm1(-d)
         out = np.exp(log[1:-1] - log[:-2]) * drop[1:] / np.expm1(d[1:])
         change = into - np.append(out, 0.0)
-        found = log[:-1] + np.log(np.where(change > 0.0, change, 0.0))
-    return np.concatenate(([-np.inf], np.where(np.isnan(found), -np.inf, found)))
+        log_masses = log[:-1] + np.log(np.where(change > 0.0, change, 0.0))
+    return np.concatenate(([-np.inf], np.where(np.isnan(log_masses), -np.inf, log_masses)))
 
 
 def _at(points: Points, hull: Points, log_masses: FloatArray) -> FloatArray:
     """Return the hull's masses at all points, of which its vertices are some."""
-    found = np.full_like(points.eps, -np.inf)
-    found[np.searchsorted(points.eps, hull.eps)] = log_masses
-    return found
+    at_points = np.full_like(points.eps, -np.inf)
+    at_points[np.searchsorted(points.eps, hull.eps)] = log_masses
+    return at_points
 
 
 def _curve(points: Points, log_masses: FloatArray) -> FloatArray:
     """Log of sum_k mass_k (1 - e^(eps - eps_k))_+ + infinite at every point, summed from the right."""
-    eps, weights = points.eps.tolist(), log_masses.tolist()
-    value, slope = points.log_infinite, weights[-1]
-    found = [value]
-    for k in range(len(eps) - 1, 0, -1):
-        d = eps[k] - eps[k - 1]
-        value = _log_add(value, slope + math.log(-math.expm1(-d)))
-        slope = _log_add(weights[k - 1], slope - d)
-        found.append(value)
-    return np.array(found[::-1])
-
-
-def _log_add(a: float, b: float) -> float:
-    high, low = (a, b) if a > b else (b, a)
-    return high if low == -math.inf else high + math.log1p(math.exp(low - high))
+    eps = points.eps
+    # between two points the curve falls by the masses beyond, each times e^(eps - eps_k), times 1 - e^-d
+    beyond = eps + np.logaddexp.accumulate((log_masses - eps)[::-1])[::-1]
+    falls = beyond[1:] + np.log(-np.expm1(-np.diff(eps)))
+    return np.logaddexp.accumulate(np.append(falls, points.log_infinite)[::-1])[::-1]
 
 
 def _doubt(points: Points, log_masses: FloatArray) -> float:
@@ -365,10 +356,10 @@ def _gap(points: Points, curve: FloatArray, extreme: Callable[[FloatArray], floa
         gap = points.log - curve
     gap = gap[~np.isnan(gap)]  # both are 0
     gap = gap[np.isfinite(gap) | (gap == (np.inf if extreme is np.max else -np.inf))]  # the others are safe
-    found = float(extreme(gap)) if gap.size else 0.0
-    if math.isinf(found):
+    log_factor = float(extreme(gap)) if gap.size else 0.0
+    if math.isinf(log_factor):
         raise NotConverged("a privacy profile has a jump that a finite pair of laws cannot follow")
-    return found
+    return log_factor
 
 
 def _over(a: FloatArray, b: FloatArray) -> float:
@@ -438,6 +429,8 @@ _CAP = _DEEP = LOG_DEEP
 _PASSES = 40
 _NOISE_SHARE = 4.0
 _CUTS = 30
+_HALVINGS = 8
+"""Number of candidates for first knots that are evaluated together."""
 
 
 class ProfileTable:
@@ -451,8 +444,8 @@ class ProfileTable:
         Values by epsilon, to look up and to add to: several tables of one profile share them.
     """
 
-    def __init__(self, profile: Curve, known: Known | None = None) -> None:
-        self._profile, self._known = profile, {} if known is None else known
+    def __init__(self, profile: Curve, cache: Known | None = None) -> None:
+        self._profile, self._known = profile, {} if cache is None else cache
         self._directions = 2 if profile.directed else 1
         self._eps: FloatArray = np.empty(0)
         self._lower: FloatArray = np.empty((self._directions, 0))
@@ -478,12 +471,12 @@ class ProfileTable:
         if not fresh:
             return
         self._profile.prepare(fresh)
-        found = [self._values(eps) for eps in fresh]
+        values = [self._values(eps) for eps in fresh]
         eps = np.concatenate((self._eps, fresh))
         order = np.argsort(eps)
         self._eps = eps[order]
-        self._lower = np.concatenate((self._lower, np.array([v[0] for v in found]).T), axis=1)[:, order]
-        self._upper = np.concatenate((self._upper, np.array([v[1] for v in found]).T), axis=1)[:, order]
+        self._lower = np.concatenate((self._lower, np.array([v[0] for v in values]).T), axis=1)[:, order]
+        self._upper = np.concatenate((self._upper, np.array([v[1] for v in values]).T), axis=1)[:, order]
         masses = np.array([self._test_masses(at) for at in fresh])
         self._masses = np.concatenate((self._masses, masses.transpose(1, 2, 0)), axis=2)[:, :, order]
         self._pairs.clear()
@@ -499,11 +492,11 @@ class ProfileTable:
 
     def _test_masses(self, eps: float) -> list[list[float]]:
         """Lower and upper ends of each direction's test mass; NaN if the profile states none."""
-        found = self._profile.test_masses(eps) if eps < self._profile.vanishes_at else None
-        if found is None:
+        masses = self._profile.test_masses(eps) if eps < self._profile.vanishes_at else None
+        if masses is None:
             inside = eps < self._profile.vanishes_at  # beyond, the test that never rejects
             return [[math.nan if inside else 0.0] * self._directions] * 2
-        return [[end.lower for end in found[: self._directions]], [end.upper for end in found[: self._directions]]]
+        return [[end.lower for end in masses[: self._directions]], [end.upper for end in masses[: self._directions]]]
 
     def _first_knots(self) -> list[float]:
         """0, the top, and the top halved until the profile is within a factor 2 of its value at 0.
@@ -511,13 +504,16 @@ class ProfileTable:
         Of those below the range of doubles only the smallest is kept; `refine` finds back if it must.
         """
         rough = self._profile.log_roughly
+        self._profile.prepare([0.0])
         start, top = rough(0.0), self._profile.vanishes_at
         if start == -math.inf or top == 0.0:
             return [0.0]
         if math.isinf(top):
             top = self._finite_top()
         knots, at = [0.0, top], top
-        for _ in range(70):
+        for halved in range(70):
+            if halved % _HALVINGS == 0:
+                self._profile.prepare([at * 0.5**k for k in range(1, _HALVINGS + 1)])
             at *= 0.5
             value = rough(at)
             if value < _DEEP and rough(0.5 * at) < _DEEP:
@@ -659,13 +655,13 @@ class ProfileTable:
     def _log_moment(self, t: float) -> float:
         """Rough log of (R) of the symmetric pair, its upper curve taken as log-linear; used only to choose knots."""
         upper = np.maximum(self._bounds(None)[1], -1e7)
-        found: list[float] = []
+        log_integrals: list[float] = []
         for rate in (t, -t - 1.0):  # x^(t-1) dx and x^(-t-2) dx
             logs = upper + rate * self._eps
             high, fall = np.maximum(logs[1:], logs[:-1]), np.abs(np.diff(logs))
             mean = np.where(fall < 1e-6, 1.0, -np.expm1(-fall) / np.where(fall < 1e-6, 1.0, fall))
-            found.append(float(log_sum(high + np.log(mean * np.diff(self._eps)))))
-        return math.log(t) + math.log1p(t) + float(np.logaddexp(found[0], found[1]))
+            log_integrals.append(float(log_sum(high + np.log(mean * np.diff(self._eps)))))
+        return math.log(t) + math.log1p(t) + float(np.logaddexp(log_integrals[0], log_integrals[1]))
 
     def _open(self, t: float) -> tuple[FloatArray, np.ndarray]:
         """Log of what each gap of the upper curves leaves open in (R), and whether halving it can help."""
@@ -694,9 +690,9 @@ def _heights(eps: FloatArray, log: FloatArray) -> tuple[FloatArray, FloatArray]:
         own = np.exp(log[1:-1] - scale[:-1])
         above = own - _chord(eps[:-2], eps[2:], eps[1:-1], np.exp(log[:-2] - scale[:-1]), np.exp(log[2:] - scale[:-1]))
         noise = np.log(np.maximum(above, roundoff(4, own))) + scale[:-1]
-        found = np.log(np.maximum(height, 0.0)) + scale
+        log_height = np.log(np.maximum(height, 0.0)) + scale
     noise = np.concatenate(([-np.inf], noise, [-np.inf]))
-    return np.where(np.isfinite(log[:-1]), found, -np.inf), np.maximum(noise[:-1], noise[1:])
+    return np.where(np.isfinite(log[:-1]), log_height, -np.inf), np.maximum(noise[:-1], noise[1:])
 
 
 def _chord(a: FloatArray, c: FloatArray, at: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
@@ -766,18 +762,18 @@ def tradeoff(table: ProfileTable, alpha: float) -> Interval:
     lower bound at every x, a lower curve an upper bound at the kink where its supremum is attained. Knots are
     added to the table there until the two agree to the tolerance.
     """
-    found = Interval(0.0, 1.0 - alpha)
+    interval = Interval(0.0, 1.0 - alpha)
     for _ in range(_CUTS):
         (lower, at), (upper, cut) = _best(table.upper("worst"), alpha, -1.0), _best(table.lower("worst"), alpha, 1.0)
         upper = min(max(upper, 0.0), 1.0 - alpha)
-        found = Interval(min(max(lower, found.lower), upper), min(upper, found.upper))
-        known = table.knots
-        if found.width <= TOLERANCE * found.upper or known >= table.most:
+        interval = Interval(min(max(lower, interval.lower), upper), min(upper, interval.upper))
+        knots = table.knots
+        if interval.width <= TOLERANCE * interval.upper or knots >= table.most:
             break
         table.insert([at, cut])
-        if table.knots == known:
+        if table.knots == knots:
             break
-    return found
+    return interval
 
 
 def _best(pair: FinitePair, alpha: float, sign: float) -> tuple[float, float]:

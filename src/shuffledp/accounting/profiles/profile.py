@@ -76,17 +76,17 @@ class _Seen:
         return self.bottoms[epsilon]
 
     def _look(self, epsilon: float) -> None:
-        found = self._profile.delta(epsilon)
-        self.tops[epsilon], self.bottoms[epsilon] = found.upper, found.lower
+        delta = self._profile.delta(epsilon)
+        self.tops[epsilon], self.bottoms[epsilon] = delta.upper, delta.lower
 
     def largest_above(self, target: float, upper: float) -> float:
         """Return the largest epsilon up to ``upper`` whose lower end is known to be above the target; else 0."""
-        return max((e for e, known in self.bottoms.items() if known > target and e <= upper), default=0.0)
+        return max((e for e, bottom in self.bottoms.items() if bottom > target and e <= upper), default=0.0)
 
 
-def _root(known: list[tuple[float, float]]) -> float:
+def _root(points: list[tuple[float, float]]) -> float:
     """Where a function is 0 by inverse interpolation through the three known points of smallest value."""
-    (a, fa), (b, fb), *more = sorted(known, key=lambda point: abs(point[1]))[:3]
+    (a, fa), (b, fb), *more = sorted(points, key=lambda point: abs(point[1]))[:3]
     if fa == fb:
         return math.nan
     straight = (a * fb - b * fa) / (fb - fa)
@@ -136,9 +136,9 @@ class PrivacyProfile(ABC):
     def __repr__(self) -> str:
         """Name the profile and its numbers; nothing is computed."""
         values = ((name, getattr(self, name)) for name in getattr(self, "__dataclass_fields__", {}))
-        known = [f"{name}={value!r}" for name, value in values if isinstance(value, int | float | str)]
+        fields = [f"{name}={value!r}" for name, value in values if isinstance(value, int | float | str)]
         rounds = sum(count for _, count in self.rounds)
-        name = type(self).__name__ + (f"({', '.join(known)})" if known else "")
+        name = type(self).__name__ + (f"({', '.join(fields)})" if fields else "")
         return f"<{name} of {rounds} round{'' if rounds == 1 else 's'}: ask .epsilon(delta) or .delta(epsilon)>"
 
     def _repr_html_(self) -> str:
@@ -224,16 +224,17 @@ class PrivacyProfile(ABC):
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
         """Enclose log H(P, Q) and log H(Q, P) at e^epsilon; some profiles know them below double range."""
         first, second = self.delta_pair(epsilon)
-        found = _log_interval(first)
-        return found, found if second is first else _log_interval(second)
+        log_first = _log_interval(first)
+        return log_first, log_first if second is first else _log_interval(second)
 
     def delta_above(self, epsilon: float) -> Upper:
         """Return the upper end of `delta` at epsilon (nats, at least 0), for callers who need no lower end."""
         return self.delta(epsilon).upper
 
-    def delta_quickly(self, epsilon: float) -> Upper:
-        """Return an upper bound on delta at epsilon (nats), near `delta_above` but found sooner where that is slow."""
-        return self.delta_above(epsilon)
+    def deltas_quickly(self, epsilons: list[float]) -> list[Upper]:
+        """Return upper bounds on delta at epsilons (nats), near `delta_above` but found sooner where that is slow."""
+        self.prepare(epsilons)
+        return [self.delta_above(epsilon) for epsilon in epsilons]
 
     def delta_below(self, epsilon: float) -> Lower:
         """Return the lower end of `delta` at epsilon (nats, at least 0), for callers who need no upper end."""
@@ -259,10 +260,7 @@ class PrivacyProfile(ABC):
         return {}
 
     def table_apart(self) -> ProfileTable | None:
-        """Return a new table with few knots, for a rough answer that leaves `table` as it is; None if there is none.
-
-        A profile that makes its own kind of `table` has none.
-        """
+        """Return a new table with few knots, for a rough answer; None for a profile with a `table` of its own kind."""
         return ProfileTable(self, self._tabulated) if type(self).table is PrivacyProfile.table else None
 
     def prepare(self, epsilons: list[float]) -> None:
@@ -302,8 +300,8 @@ class PrivacyProfile(ABC):
             return self.mass_at_infinity
         if value >= self.vanishes_at:
             return Interval(0.0, 0.0)
-        found = self.delta_at(value)
-        return Interval(max(found.lower, 0.0), max(min(found.upper, 1.0), 0.0))
+        interval = self.delta_at(value)
+        return Interval(max(interval.lower, 0.0), max(min(interval.upper, 1.0), 0.0))
 
     def epsilon(self, delta: float) -> Interval:
         """Enclose the smallest epsilon (nats) with delta(epsilon) <= delta.
@@ -383,20 +381,20 @@ class PrivacyProfile(ABC):
         A few steps of inverse interpolation, the last ones aimed a little beyond the crossing; None if they do not
         settle, as where the computed curve is jagged.
         """
-        known: list[tuple[float, float]] = []
+        points: list[tuple[float, float]] = []
         low, high, at_next = 0.0, top, guess
         for _ in range(_FAST_STEPS):
             value = most(at_next)
             if not 0.0 < value < math.inf:
                 return None
-            known.append((at_next, math.log(value / target)))
+            points.append((at_next, math.log(value / target)))
             if value > target:
                 low = max(low, at_next)
             else:
                 high = min(high, at_next)
-            root = at_next * (1.0 + known[0][1] / (2.0 - math.log(target))) if len(known) == 1 else _root(known)
-            near = known[-1][1] > -_NEAR  # else the slope is that of a plateau before the crossing
-            sloped = low > 0.0 or len(known) > 2  # on one side of the crossing, three points tell its slope
+            root = at_next * (1.0 + points[0][1] / (2.0 - math.log(target))) if len(points) == 1 else _root(points)
+            near = points[-1][1] > -_NEAR  # else the slope is that of a plateau before the crossing
+            sloped = low > 0.0 or len(points) > 2  # on one side of the crossing, three points tell its slope
             room = self.tolerance if low > 0.0 else min(self.tolerance, _ONE_SIDED)
             if value <= target and near and sloped and abs(root - at_next) <= room * at_next:
                 return at_next
@@ -417,11 +415,11 @@ class PrivacyProfile(ABC):
                 break
             short = max(math.log(value / target) / slope, 0.0)  # how far to go by the slope
             last, near = near, near - 1.01 * short - 0.5 * self.tolerance * upper
-            if near <= 0.0 or (found := seen.bottom(near)) <= 0.0:
+            if near <= 0.0 or (bottom := seen.bottom(near)) <= 0.0:
                 break
-            if found > target:
+            if bottom > target:
                 return seen.largest_above(target, upper)
-            slope = math.log(value / found) / (last - near)
+            slope = math.log(value / bottom) / (last - near)
         low = seen.largest_above(target, upper)
         if low == 0.0 and seen.bottom(0.0) <= target:
             return 0.0
@@ -472,16 +470,16 @@ class PrivacyProfile(ABC):
         InvalidInput
             If the order is not above 1 and finite.
         """
-        found = self.renyi_curve([check_order(order)])
-        return Interval(float(found.lower[0]), float(found.upper[0]))
+        curve = self.renyi_curve([check_order(order)])
+        return Interval(float(curve.lower[0]), float(curve.upper[0]))
 
     def renyi_curve(self, orders: ArrayLike) -> Enclosure:
         """Enclose the Renyi divergences (nats) of many orders above 1, in the shape of ``orders``; see `renyi`."""
         given = np.asarray(orders, dtype=np.float64)
         t = np.array([check_order(order) for order in given.ravel().tolist()]) - 1.0
-        found = self.renyi_directions(t)
-        lower = np.maximum(found[0].lower, found[1].lower)
-        upper = np.minimum(np.maximum(found[0].upper, found[1].upper), self.vanishes_at)
+        directions = self.renyi_directions(t)
+        lower = np.maximum(directions[0].lower, directions[1].lower)
+        upper = np.minimum(np.maximum(directions[0].upper, directions[1].upper), self.vanishes_at)
         return Enclosure(np.minimum(lower, upper).reshape(given.shape), upper.reshape(given.shape))
 
     def renyi_directions(self, t: FloatArray) -> tuple[Enclosure, Enclosure]:
@@ -627,12 +625,12 @@ def _falling_to(function: Callable[[float], float], target: float, low: float, h
         before, point = point, low + share * (high - low)
         if abs(point - before) <= _SETTLED * abs(point) or not low < point < high:
             break
-        found = gap(point)
-        if found > 0.0:
-            low, above, below = point, found, below * (0.5 if last == 1 else 1.0)
+        at_point = gap(point)
+        if at_point > 0.0:
+            low, above, below = point, at_point, below * (0.5 if last == 1 else 1.0)
             last = 1
         else:
-            high, below, above = point, found, above * (0.5 if last == -1 else 1.0)
+            high, below, above = point, at_point, above * (0.5 if last == -1 else 1.0)
             last = -1
     return point
 
@@ -714,14 +712,14 @@ def safe_side(
         value = function(point)
         if math.isnan(value):
             raise NotConverged(f"a search met an undefined value at {point}; nothing can be certified")
-        if search.told(point, value):
+        if search.add(point, value):
             return search.low if above else search.high
         point = search.proposal(point)
     raise NotConverged(f"a search did not converge in {_MOST} steps; nothing can be certified")
 
 
 class _Search:
-    """What the evaluations have told so far."""
+    """The bracket and the model of a search, from its evaluations so far."""
 
     def __init__(self, target: float, top: float, tolerance: float, above: bool) -> None:
         self.target, self.tolerance, self.above = target, tolerance, above
@@ -730,8 +728,8 @@ class _Search:
         self._last: tuple[float, float] | None = None
         self._steps = 0
 
-    def told(self, point: float, value: float) -> bool:
-        """Take in one evaluation; whether the search is over."""
+    def add(self, point: float, value: float) -> bool:
+        """Add one evaluation; return whether the search is over."""
         self._steps += 1
         if value > self.target:
             self.low = max(self.low, point)

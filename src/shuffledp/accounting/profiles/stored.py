@@ -149,7 +149,7 @@ class StoredProfile(PrivacyProfile):
         return {"epsilon": list(self.knots), "log_delta": [None if math.isinf(log) else log for log in self.log_delta]}
 
     @staticmethod
-    def from_json(known: Mapping[str, Any]) -> StoredProfile:
+    def from_json(fields: Mapping[str, Any]) -> StoredProfile:
         """Return the profile of a dict that `to_json` has written.
 
         Raises
@@ -158,8 +158,8 @@ class StoredProfile(PrivacyProfile):
             If the lists ``epsilon`` and ``log_delta`` are missing, or are no profile.
         """
         try:
-            eps = tuple(float(entry) for entry in known["epsilon"])
-            log = tuple(-math.inf if entry is None else float(entry) for entry in known["log_delta"])
+            eps = tuple(float(entry) for entry in fields["epsilon"])
+            log = tuple(-math.inf if entry is None else float(entry) for entry in fields["log_delta"])
         except (KeyError, TypeError, ValueError):
             raise InvalidInput("a stored profile needs the lists epsilon and log_delta, of numbers") from None
         return StoredProfile(eps, log)

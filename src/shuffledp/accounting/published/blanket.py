@@ -27,7 +27,7 @@ import numpy as np
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile
 from shuffledp.accounting.published.closed import CODE, PublishedBound, require_one_budget, require_unordered
-from shuffledp.accounting.theorems.blanket.pairs import loss_law
+from shuffledp.accounting.theorems.blanket.loss_laws import loss_law
 from shuffledp.errors import OutOfRegime
 from shuffledp.numerics.floats import TINY, Interval, Upper, roundoff
 from shuffledp.numerics.functions import entropy_gap
@@ -109,13 +109,13 @@ def pair_losses(pairs: tuple[PairBlanket, ...]) -> Losses:
     """
 
     def at(epsilon: float) -> tuple[LossBounds, ...]:
-        found: list[LossBounds] = []
+        bounds: list[LossBounds] = []
         for pair in pairs:
             law = loss_law(pair, epsilon).one
             values, masses = law.values[0], law.probabilities[0]
             top, bottom = float(values.max()), float(values.min())
-            found.append(LossBounds(top, top - bottom, float(masses @ values**2)))
-        return tuple(found)
+            bounds.append(LossBounds(top, top - bottom, float(masses @ values**2)))
+        return tuple(bounds)
 
     return at
 
@@ -164,8 +164,8 @@ class BlanketInequalityProfile(PrivacyProfile):
             return Interval(0.0, 1.0)
         if epsilon == 0.0:
             return Interval(1.0, 1.0)
-        found = [self._of(math.expm1(epsilon), loss) for loss in self.losses(epsilon) if loss.top > 0.0]
-        return Interval(max((f.lower for f in found), default=0.0), max((f.upper for f in found), default=0.0))
+        deltas = [self._of(math.expm1(epsilon), loss) for loss in self.losses(epsilon) if loss.top > 0.0]
+        return Interval(max((f.lower for f in deltas), default=0.0), max((f.upper for f in deltas), default=0.0))
 
     def _of(self, a: float, loss: LossBounds) -> Interval:
         factor, exponent = self.log_parts(a, loss)

@@ -67,8 +67,8 @@ class PublishedBound(AmplificationBound):
 
         See `AmplificationBound.level_epsilons`.
         """
-        found = self.profile(setting, float(setting.budgets.epsilons[-1])).epsilon(delta)
-        return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))
+        epsilon = self.profile(setting, float(setting.budgets.epsilons[-1])).epsilon(delta)
+        return Enclosure(np.full(levels.size, epsilon.lower), np.full(levels.size, epsilon.upper))
 
 
 def require_one_budget(setting: Setting, key: str) -> None:
@@ -273,8 +273,8 @@ class ClosedFormProfile(PrivacyProfile):
         """Enclose the smallest delta in the theorem's range with a stated epsilon of at most ``epsilon``; else 1."""
         if epsilon == 0.0:
             return Interval(1.0, 1.0)
-        found, least = self.solved_delta(epsilon), self.smallest_delta
-        lower, upper = max(found.lower, least.lower), max(found.upper, least.upper)
+        solved, least = self.solved_delta(epsilon), self.smallest_delta
+        lower, upper = max(solved.lower, least.lower), max(solved.upper, least.upper)
         stated = upper < 1.0 and self.refusal(upper) is None
         return Interval(lower, upper) if stated else Interval(min(lower, 1.0), 1.0)
 

@@ -85,8 +85,8 @@ class RenyiProfile(PrivacyProfile):
         InvalidInput
             If the order is not one for which the bound is stated.
         """
-        found = self.curve(np.array([self.checked_order(order)]))
-        return Interval(float(found.lower[0]), float(found.upper[0]))
+        divergence = self.curve(np.array([self.checked_order(order)]))
+        return Interval(float(divergence.lower[0]), float(divergence.upper[0]))
 
     def renyi_curve(self, orders: ArrayLike) -> Enclosure:
         """Enclose the published bound on the Rényi divergence (nats) of many orders, in the shape of ``orders``."""
@@ -121,17 +121,22 @@ class RenyiUpperProfile(RenyiProfile):
         """
         need = -math.log(check_delta(delta))
         best = np.array([least_over_orders(lambda orders: self.curve(orders).upper + need / (orders - 1.0))])
-        found, extra = self.curve(best), need / (float(best[0]) - 1.0)
-        return Interval((float(found.lower[0]) + extra) * (1 - _SLACK), (float(found.upper[0]) + extra) * (1 + _SLACK))
+        divergence, extra = self.curve(best), need / (float(best[0]) - 1.0)
+        return Interval(
+            (float(divergence.lower[0]) + extra) * (1 - _SLACK), (float(divergence.upper[0]) + extra) * (1 + _SLACK)
+        )
 
     def delta_at(self, epsilon: float) -> Interval:
         """Enclose the smallest exp((lambda - 1)(D(lambda) - epsilon)) over integers lambda: (M) solved for delta."""
         best = np.array([least_over_orders(lambda orders: (orders - 1.0) * (self.curve(orders).upper - epsilon))])
-        found, power = self.curve(best), float(best[0]) - 1.0
-        doubt = _SLACK * power * (float(found.upper[0]) + epsilon)
+        divergence, power = self.curve(best), float(best[0]) - 1.0
+        doubt = _SLACK * power * (float(divergence.upper[0]) + epsilon)
         if not math.isfinite(doubt):
             return Interval(0.0, 1.0)
-        low, high = power * (float(found.lower[0]) - epsilon) - doubt, power * (float(found.upper[0]) - epsilon) + doubt
+        low, high = (
+            power * (float(divergence.lower[0]) - epsilon) - doubt,
+            power * (float(divergence.upper[0]) - epsilon) + doubt,
+        )
         lower, upper = math.exp(min(low, 1.0)) * (1 - _SLACK) - TINY, math.exp(min(high, 1.0)) * (1 + _SLACK) + TINY
         return Interval(min(max(lower, 0.0), 1.0), min(upper, 1.0))
 

@@ -75,8 +75,8 @@ class LocalPoint:
         """
         if epsilon >= self.epsilon0:
             return Interval(self.delta0, self.delta0)
-        found = self.pair.delta(epsilon)
-        low, high = self._charged(epsilon, found.lower), self._charged(epsilon, found.upper)
+        delta = self.pair.delta(epsilon)
+        low, high = self._charged(epsilon, delta.lower), self._charged(epsilon, delta.upper)
         return Interval(deflated(low, _SLACK), inflated(high, _SLACK))
 
     def _charged(self, epsilon: float, pair: float) -> float:
@@ -209,8 +209,8 @@ class GaussianPointsProfile(PrivacyProfile):
             better = min(nearby, key=at)
             best, stride = (better, stride) if at(better) < at(best) else (best, stride // 2)
         self._last[:] = [best]
-        found, local = self._point(best).total(epsilon), self._local(epsilon)
-        return Interval(min(found.lower, local.lower), min(found.upper, local.upper))
+        total, local = self._point(best).total(epsilon), self._local(epsilon)
+        return Interval(min(total.lower, local.lower), min(total.upper, local.upper))
 
 
 def _start(cost: Callable[[int], float]) -> int:
@@ -257,5 +257,5 @@ class ApproximateBound(AmongEquals):
         shared = int((setting.budgets.counts[levels] > 1).sum())
         if shared > MAX_SHARED_LEVELS:
             raise OutOfRegime(f"approximate is evaluated for up to {MAX_SHARED_LEVELS} levels of several users each")
-        found = [self.one_round(setting, float(setting.budgets.epsilons[level])).epsilon(delta) for level in levels]
-        return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
+        intervals = [self.one_round(setting, float(setting.budgets.epsilons[level])).epsilon(delta) for level in levels]
+        return Enclosure(np.array([f.lower for f in intervals]), np.array([f.upper for f in intervals]))

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, level_alone, require_plain, shows_levels
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
-from shuffledp.accounting.theorems.blanket.pairs import LargestProfile, loss_law, stacked
+from shuffledp.accounting.theorems.blanket.loss_laws import loss_law, stacked
+from shuffledp.accounting.theorems.blanket.pairs import LargestProfile
 from shuffledp.accounting.theorems.reports_exact import RecordsProfile
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
@@ -85,21 +86,21 @@ class CrowdProfile(PrivacyProfile):
 
     def delta_above(self, epsilon: float) -> Upper:
         """Return the upper end of `delta` at epsilon (nats)."""
-        known = epsilon in self._known or not epsilon < min(self.vanishes_at, _LARGEST)
-        return self.delta(epsilon).upper if known else self._of(epsilon, above=True).upper
+        cheap = epsilon in self._known or not epsilon < min(self.vanishes_at, _LARGEST)
+        return self.delta(epsilon).upper if cheap else self._of(epsilon, above=True).upper
 
     def delta_below(self, epsilon: float) -> Lower:
         """Return the lower end of `delta` at epsilon (nats)."""
-        known = epsilon in self._known or not epsilon < min(self.vanishes_at, _LARGEST)
-        return self.delta(epsilon).lower if known else self._of(epsilon, above=False).lower
+        cheap = epsilon in self._known or not epsilon < min(self.vanishes_at, _LARGEST)
+        return self.delta(epsilon).lower if cheap else self._of(epsilon, above=False).lower
 
     def _of(self, epsilon: float, *, above: bool) -> Interval:
         laws = [loss_law(pair, epsilon, above=above) for pair in self.pairs]
         if not all(law.finite for law in laws):
             return Interval(0.0, 1.0)
         users = replace(stacked([law.one for law in laws]), counts=self.counts)
-        found, n = positive_part(users, _SMOOTHING), float(self.counts.sum())
-        return (found / n).clipped(0.0, 1.0)
+        expectation, n = positive_part(users, _SMOOTHING), float(self.counts.sum())
+        return (expectation / n).clipped(0.0, 1.0)
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Return the epsilon (nats) of the Gaussian limit, n mu^2 being the mean of E_{x2} (r_0 - r_1)^2."""
@@ -227,13 +228,13 @@ class EqualCrowdWitness(AmplificationBound):
         if budgets.levels > MANY_LEVELS:
             raise OutOfRegime(f"equal-crowd is not evaluated for more than {MANY_LEVELS} levels")
         counts = budgets.counts.astype(np.float64)
-        found: list[PrivacyProfile] = []
+        profiles: list[PrivacyProfile] = []
         for attack in _attacks(setting):
             forward, backward = (CrowdProfile(tuple(both[way] for both in attack), counts) for way in (0, 1))
             most = MOST_TRANSFORMS // (4 if budgets.levels == 1 else 8)
             ahead = tuple(both[0] for both in attack)
-            found.append(RecordsProfile(forward, backward, most, crowd=(ahead, counts)))
-        return found[0] if len(found) == 1 else LargestProfile(tuple(found))
+            profiles.append(RecordsProfile(forward, backward, most, crowd=(ahead, counts)))
+        return profiles[0] if len(profiles) == 1 else LargestProfile(tuple(profiles))
 
     def level_epsilons(
         self, setting: Setting, delta: float, levels: NDArray[np.int64], ceilings: FloatArray | None = None
@@ -255,18 +256,18 @@ def _attacks(setting: Setting) -> list[list[_Both]]:
         return [[_noisy(noise, scale) for scale in noise.scale(budgets.epsilons, budgets.deltas).tolist()]]
     if not budgets.is_pure:
         raise OutOfRegime(f"equal-crowd needs pure local budgets (delta0 = 0); got delta0 = {budgets.deltas.max():g}")
-    known, law = budgets.epsilons.tolist(), setting.discrete
+    epsilons, law = budgets.epsilons.tolist(), setting.discrete
     if law is None or law.two_point:
         ks = (2,) if law is not None or setting.records == 2 else (2, 3)
-        attacks = [[SameRecord(k, 1, each).witness_pairs(each) for each in known] for k in ks]
+        attacks = [[SameRecord(k, 1, each).witness_pairs(each) for each in epsilons] for k in ks]
     elif setting.records is not None:
         raise OutOfRegime(f"equal-crowd needs a third record for the others; records take {setting.records} values")
     else:
-        attacks = [[law.witness_pairs(each) for each in known]]
-    told = [[both for both in attack if both is not None] for attack in attacks]
-    if any(len(attack) < len(known) for attack in told):
+        attacks = [[law.witness_pairs(each) for each in epsilons]]
+    complete = [[both for both in attack if both is not None] for attack in attacks]
+    if any(len(attack) < len(epsilons) for attack in complete):
         raise OutOfRegime(f"equal-crowd finds no record of {setting.randomizer_name} that may give every report")
-    return told
+    return complete
 
 
 def _noisy(noise: NoiseLaw, scale: float) -> _Both:

@@ -85,12 +85,12 @@ class PairCountProfile(PrivacyProfile):
         return self._by_counts(epsilon)
 
     def _by_counts(self, epsilon: float) -> Interval:
-        found = Interval(0.0, 1.0)
+        delta = Interval(0.0, 1.0)
         for reach in (10.0, 40.0):
-            found, outside = self._summed(epsilon, reach)
-            if outside <= 1e-6 * found.lower or 80.0 * self.others.deviation > _SUM_UP_TO:
+            delta, outside = self._summed(epsilon, reach)
+            if outside <= 1e-6 * delta.lower or 80.0 * self.others.deviation > _SUM_UP_TO:
                 break
-        return found
+        return delta
 
     def _summed(self, epsilon: float, reach: float) -> tuple[Interval, float]:
         """Return the sum over likely counts, and the probability of the others, charged to the upper end."""
@@ -143,8 +143,8 @@ class PairCountProfile(PrivacyProfile):
         masses = np.array([[each, each, rest]])
         doubt = 16.0 + 2.0 * (epsilon + self.epsilon0)  # a rounded exponent x costs |x| roundoffs
         total = IndependentSum(np.array([n]), np.array([values]), masses, np.array([-math.expm1(epsilon)]), doubt)
-        found = positive_part(total, _SMOOTHING)
-        return found / n
+        expectation = positive_part(total, _SMOOTHING)
+        return expectation / n
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Return the epsilon (nats) of the Gaussian limit; None if no other user reports either symbol."""
@@ -164,10 +164,10 @@ def pair_count_profile(setting: Setting, epsilon0: float) -> PairCountProfile:
 def _counts(setting: Setting, epsilon0: ArrayLike) -> PairCounts:
     """Chances of the separating outcomes; "any" is attacked through three symbols."""
     if setting.discrete is not None:
-        found = setting.discrete.pair_counts(epsilon0)
-        if found is None:
+        chances = setting.discrete.pair_counts(epsilon0)
+        if chances is None:
             raise OutOfRegime(f"krr-exact needs a third record for the others; {setting.randomizer_name} has none")
-        return found
+        return chances
     low = np.exp(-np.asarray(epsilon0, dtype=np.float64))
     wrong = low / (1.0 + 2.0 * low)
     return PairCounts(1.0 / (1.0 + 2.0 * low), wrong, wrong, wrong)
@@ -181,8 +181,8 @@ def _others(setting: Setting, counts: FloatArray) -> SuccessCount:
 
 def _masses(setting: Setting, epsilon0: float) -> tuple[float, float, float]:
     """Chances of the own outcome, of the other one, and of neither."""
-    found = _counts(setting, epsilon0)
-    return float(found.right), float(found.wrong), float(found.neither)
+    chances = _counts(setting, epsilon0)
+    return float(chances.right), float(chances.wrong), float(chances.neither)
 
 
 class KaryWitness(AmplificationBound):
@@ -208,8 +208,8 @@ class KaryWitness(AmplificationBound):
         All users count as others, because one report more only hides more. See `AmplificationBound.many_levels`.
         """
         victim = self.any_victim(setting)
-        found = epsilons_by_anchors(setting.budgets.epsilons[levels], delta, victim, anchors=9)
-        return Enclosure(found.lower, found.lower)
+        enclosure = epsilons_by_anchors(setting.budgets.epsilons[levels], delta, victim, anchors=9)
+        return Enclosure(enclosure.lower, enclosure.lower)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
         """Return a function from a victim's budget to the attack's profile, with one count of others for all victims.

@@ -44,8 +44,8 @@ class LinkedBound(AmplificationBound):
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Return the smallest of the upper bounds known for the product channel; see `AmplificationBound.profile`."""
-        found = [super(LinkedBound, self).profile(whole, epsilon0) for whole in self._bundled(setting, epsilon0)]
-        return found[0] if len(found) == 1 else SmallestProfile(tuple(found))
+        profiles = [super(LinkedBound, self).profile(whole, epsilon0) for whole in self._bundled(setting, epsilon0)]
+        return profiles[0] if len(profiles) == 1 else SmallestProfile(tuple(profiles))
 
     def links_matter(self, setting: Setting) -> bool:
         """Return False: this bound itself combines the reports of all rounds, from the law of a single round."""
@@ -72,11 +72,11 @@ class LinkedBound(AmplificationBound):
         """
         if setting.seen == "levels":
             setting = level_alone(setting, epsilon0)
-        found, law, n = BlanketBound().one_round(setting, epsilon0), setting.law, setting.budgets.n
+        blanket, law, n = BlanketBound().one_round(setting, epsilon0), setting.law, setting.budgets.n
         if not isinstance(law, MadeFromMemo) or n == 1:
-            return found
+            return blanket
         # all reports of a user are made from her memo, and by everybody alike: no more than the memos themselves
-        return SmallestProfile((worst_count(Budgets([law.permanent], [n]), 0), found))
+        return SmallestProfile((worst_count(Budgets([law.permanent], [n]), 0), blanket))
 
     def company(self, setting: Setting, budgets: Budgets, level: int, exposed: int) -> Budgets:
         """Remove the exposed users in the worst way: of the smallest budgets, or of the victim's visible level.
@@ -96,8 +96,8 @@ class LinkedBound(AmplificationBound):
         `AmplificationBound.many_levels`.
         """
         epsilons = setting.budgets.epsilons[levels]
-        found = epsilons_by_anchors(epsilons, delta, self.any_victim(setting), capped=False)
-        return Enclosure(np.zeros_like(found.lower), found.upper)
+        enclosure = epsilons_by_anchors(epsilons, delta, self.any_victim(setting), capped=False)
+        return Enclosure(np.zeros_like(enclosure.lower), enclosure.upper)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
         """Return a function from a victim's budget to a profile, the likeliest blanket user being left out.
@@ -201,9 +201,12 @@ def same_record_laws(setting: Setting, epsilon0: float) -> list[RandomizerLaw]:
         )
     several = k == 2 and 1 < setting.budgets.levels <= MANY_LEVELS and setting.seen != "levels"
     # the reference 0 is the blanket of records that may change
-    known = [0.0, *setting.budgets.epsilons.tolist()] if several else [epsilon0]
+    references = [0.0, *setting.budgets.epsilons.tolist()] if several else [epsilon0]
     return [
-        min((SameRecord(k, rounds, each) for each in known), key=lambda law: _spread(law, setting.budgets, epsilon0))
+        min(
+            (SameRecord(k, rounds, each) for each in references),
+            key=lambda law: _spread(law, setting.budgets, epsilon0),
+        )
     ]
 
 
@@ -240,8 +243,8 @@ class LinkedWitness(AmplificationBound):
 
     def profile(self, setting: Setting, epsilon0: float) -> PrivacyProfile:
         """Return the profile of the best of the attacks tried; see `AmplificationBound.profile`."""
-        found = [super(LinkedWitness, self).profile(whole, epsilon0) for whole in self._bundled(setting, epsilon0)]
-        return found[0] if len(found) == 1 else LargestProfile(tuple(found))
+        profiles = [super(LinkedWitness, self).profile(whole, epsilon0) for whole in self._bundled(setting, epsilon0)]
+        return profiles[0] if len(profiles) == 1 else LargestProfile(tuple(profiles))
 
     def links_matter(self, setting: Setting) -> bool:
         """Return False: this attack itself combines the reports of all rounds."""

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from shuffledp.accounting.bound import AmplificationBound, require_one_pure_round, without_smallest
 from shuffledp.accounting.profiles.composition import SmallestProfile
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
-from shuffledp.accounting.theorems.blanket.pairs import LargestProfile, loss_law, stacked, worst_first
+from shuffledp.accounting.theorems.blanket.loss_laws import loss_law, stacked
+from shuffledp.accounting.theorems.blanket.pairs import LargestProfile, worst_first
 from shuffledp.accounting.theorems.clones.pair import clone_probability, victim_line
 from shuffledp.budgets import Budgets
 from shuffledp.errors import OutOfRegime
@@ -107,9 +108,9 @@ class KnownStepsProfile(PrivacyProfile):
             return Interval(0.0, 1.0)
         counts, n = self.budgets.counts.astype(np.float64), self.budgets.n
         total = stacked([law.one for law in sums])  # a budget may leave some cell without mass
-        found = positive_part(replace(total, counts=counts), _SMOOTHING)
+        expectation = positive_part(replace(total, counts=counts), _SMOOTHING)
         charge = float(np.array([law.charge for law in laws]) @ counts)
-        charged = found + Interval(0.0, inflated(charge, 2 * len(laws) + 4))
+        charged = expectation + Interval(0.0, inflated(charge, 2 * len(laws) + 4))
         return (charged / n).clipped(0.0, 1.0)
 
     def guess_epsilon(self, delta: float) -> float | None:
@@ -162,8 +163,8 @@ class OrderedBound(AmplificationBound):
 
         See `AmplificationBound.level_epsilons`.
         """
-        found = self.profile(setting, float(setting.budgets.epsilons[0])).epsilon(delta)
-        return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))
+        epsilon = self.profile(setting, float(setting.budgets.epsilons[0])).epsilon(delta)
+        return Enclosure(np.full(levels.size, epsilon.lower), np.full(levels.size, epsilon.upper))
 
 
 def _at_most(budgets: Budgets, most: int) -> Budgets:

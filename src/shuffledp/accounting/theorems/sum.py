@@ -220,12 +220,12 @@ class SumBound(AmplificationBound):
         noises = self._noises(setting)
         # a victim who would be among the exposed keeps her noise, and another one's narrower noise goes instead
         left = noises.without_widest(exposed, 0, 0.0)
-        found = left.profile(self._shift(setting), setting.rounds).epsilon(target)
-        lower = np.full(levels.size, found.lower)
+        epsilon = left.profile(self._shift(setting), setting.rounds).epsilon(target)
+        lower = np.full(levels.size, epsilon.lower)
         gone = left.counts[levels] == 0.0
         if gone.any():  # a witness with nobody exposed is one with some
             lower[gone] = noises.profile(self._shift(setting), setting.rounds).epsilon(target).lower
-        return Enclosure(lower, np.full(levels.size, found.upper))
+        return Enclosure(lower, np.full(levels.size, epsilon.upper))
 
     def _shift(self, setting: Setting) -> float:
         """How far the replaced records move the sum, at most: one width of the range per report."""
@@ -359,15 +359,15 @@ class SupportsProfile(PrivacyProfile):
         )
         most = float(others.counts.sum())
         at = np.clip(np.rint(tilted.mean), 1.0 - most, most) + _NEAR
-        found = tilted.forms(weights, at)
+        forms = tilted.forms(weights, at)
         # S in t - 2, ..., t + 1: what (D) may gain or lose where one other term is moved by 1
-        around = found.upper[3][:-2] + found.upper[3][2:]
-        doubt = others.moved(around, found.upper[2][1:-1])
-        price = (1.0 + factor) * (doubt + roundoff(64.0, found.upper[2][1:-1]))
-        low, high = found.lower[0][1:-1] - price, found.upper[0][1:-1] + price
+        around = forms.upper[3][:-2] + forms.upper[3][2:]
+        doubt = others.moved(around, forms.upper[2][1:-1])
+        price = (1.0 + factor) * (doubt + roundoff(64.0, forms.upper[2][1:-1]))
+        low, high = forms.lower[0][1:-1] - price, forms.upper[0][1:-1] + price
         best = int(np.argmax(low))
         value, slack = max(float(low[best]), 0.0), float(price[best])
-        mass = found.lower[1][1 + best] - slack, found.upper[1][1 + best] + slack
+        mass = forms.lower[1][1 + best] - slack, forms.upper[1][1 + best] + slack
         return Interval(value, max(float(high[best]), value)), Interval(
             max(float(mass[0]), 0.0), min(float(mass[1]), 1.0)
         )
@@ -407,8 +407,8 @@ def supports_profile(setting: Setting, epsilon0: float, others: FloatArray, key:
     """
     require_plain(setting, key)
     family, budgets = setting.discrete, setting.budgets.epsilons
-    found = None if family is None else family.pair_counts(budgets)
-    if family is None or found is None:
+    chances = None if family is None else family.pair_counts(budgets)
+    if family is None or chances is None:
         raise OutOfRegime(
             f"{key} needs the chances that a report supports one category and not another; "
             f"{setting.randomizer_name} does not state them"
@@ -416,7 +416,7 @@ def supports_profile(setting: Setting, epsilon0: float, others: FloatArray, key:
     mine = family.pair_counts(epsilon0)
     assert mine is not None
     own = (float(mine.right), float(mine.wrong), float(mine.neither))
-    crowds = [_on_x0(found)] if setting.records is not None else [_on_x0(found), _on_third(found)]
+    crowds = [_on_x0(chances)] if setting.records is not None else [_on_x0(chances), _on_third(chances)]
     there = others > 0
     sums = [StepSum(up[there], down[there], stay[there], others[there], ulps) for up, down, stay, ulps in crowds]
     profiles = [SupportsProfile(epsilon0, own, one) for one in sums]
@@ -479,8 +479,8 @@ class SumWitness(SumBound):
         """
         epsilons, victim = setting.budgets.epsilons[levels], self.any_victim(setting)
         rising = self.rises_with_budget(setting)
-        found = epsilons_by_anchors(epsilons, delta, victim, anchors=9, rising=rising)
-        return Enclosure(found.lower, found.lower)
+        enclosure = epsilons_by_anchors(epsilons, delta, victim, anchors=9, rising=rising)
+        return Enclosure(enclosure.lower, enclosure.lower)
 
     def rises_with_budget(self, setting: Setting) -> bool:
         """Return whether the randomizer is a mixture family.

@@ -179,12 +179,12 @@ class Chromium:
             self._call("Emulation.setDeviceMetricsOverride", session, **window)
         self._call("Page.navigate", session, url=link)  # its answer comes when the new page is there
         try:
-            found = self._call("Runtime.evaluate", session, expression=script, awaitPromise=True, returnByValue=True)
+            reply = self._call("Runtime.evaluate", session, expression=script, awaitPromise=True, returnByValue=True)
         finally:
             self._call("Target.disposeBrowserContext", browserContextId=context)
-        if "exceptionDetails" in found:
-            raise ShuffleDPError("the survey page failed in chromium: " + str(found["exceptionDetails"].get("text")))
-        return found["result"].get("value")
+        if "exceptionDetails" in reply:
+            raise ShuffleDPError("the survey page failed in chromium: " + str(reply["exceptionDetails"].get("text")))
+        return reply["result"].get("value")
 
     def _call(self, method: str, session: str | None = None, **parameters: object) -> dict[str, Any]:
         self._calls += 1

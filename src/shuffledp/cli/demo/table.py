@@ -89,21 +89,21 @@ def run_demo(delta: float, simulation_seed: int | None, *, as_json: bool, report
     random = choose_random(simulation_seed)
     with reserved(report, "--report") as page:
         with working("Asking 48,842 people three questions"):
-            asked = ask(delta, random)
+            answers = ask(delta, random)
         if page is not None:
-            page.write(_page(asked))
+            page.write(_page(answers))
     if as_json:
         print(
             dumps(
                 {
                     "question": "demo",
-                    "private": asked[0].release.private,
-                    "answers": [_json(a) for a in asked],
+                    "private": answers[0].release.private,
+                    "answers": [_json(a) for a in answers],
                 }
             )
         )
         return
-    _print(asked, delta)
+    _print(answers, delta)
     if report is not None:
         console().print(f"The same as a page: {report.resolve()}", soft_wrap=True, highlight=False)
 
@@ -169,63 +169,63 @@ def total_epsilon(levels: Iterable[LevelGuarantee]) -> float:
     return next_above(math.fsum(level.epsilon.upper for level in levels))
 
 
-def worst_total(asked: list[Asked]) -> float:
+def worst_total(answers: list[Asked]) -> float:
     """Return an upper bound on the joint epsilon of all questions for anybody."""
-    return total_epsilon(a.release.guarantee.worst for a in asked)
+    return total_epsilon(a.release.guarantee.worst for a in answers)
 
 
-def _json(asked: Asked) -> dict[str, Any]:
-    known = release_to_json(asked.release)
-    truth = asked.truth[0] if asked.bounds is not None else list(asked.truth)
-    return known | {
-        "asked": asked.question,
+def _json(answer: Asked) -> dict[str, Any]:
+    fields = release_to_json(answer.release)
+    truth = answer.truth[0] if answer.bounds is not None else list(answer.truth)
+    return fields | {
+        "asked": answer.question,
         "truth": truth,
-        "gspa_claim": asymptotic_epsilon(asked.release.guarantee, GSPA),
+        "gspa_claim": asymptotic_epsilon(answer.release.guarantee, GSPA),
     }
 
 
-def _page(asked: list[Asked]) -> str:
+def _page(answers: list[Asked]) -> str:
     from shuffledp.accounting import drawn_profile
     from shuffledp.report.answer import Answer
     from shuffledp.report.page import render
 
-    total_delta = len(asked) * asked[0].release.guarantee.delta
+    total_delta = len(answers) * answers[0].release.guarantee.delta
     return render(
         "Three private estimates of 48,842 people",
         [
             Answer(a.question, a.release.guarantee, a.release, a.truth, profile=drawn_profile(a.release.guarantee))
-            for a in asked
+            for a in answers
         ],
         command=COMMAND_LINE.get(),
         version=__version__,
         remark="The people of UCI Adult (Becker and Kohavi 1996, CC BY 4.0), with budgets drawn at random. "
-        f"Whoever answers all three questions is protected by ε ≤ {up(worst_total(asked))} in total "
+        f"Whoever answers all three questions is protected by ε ≤ {up(worst_total(answers))} in total "
         f"at δ = {probability(total_delta)}, the sum of the three guarantees.",
     )
 
 
-def _print(asked: list[Asked], delta: float) -> None:
+def _print(answers: list[Asked], delta: float) -> None:
     """Print answers, guarantees, and how to read them: 40 lines of 80 columns, the first output that users see."""
     out = console()
-    if not asked[0].release.private:
+    if not answers[0].release.private:
         out.print(NOT_PRIVATE, style="bold red")
-    out.print(_answers_table(asked))
-    out.print(_guarantees_table(asked, delta))
+    out.print(_answers_table(answers))
+    out.print(_guarantees_table(answers, delta))
     out.print(HOW_TO_READ)
-    most = near(asked[0].release.guarantee.levels[-1].epsilon0)
+    most = near(answers[0].release.guarantee.levels[-1].epsilon0)
     out.print(
-        f"Whoever answers all three questions is protected by epsilon <= {up(worst_total(asked), 3)} at delta = "
-        f"{probability(len(asked) * delta)}: the guarantees add up. If somebody sees a report before it is shuffled, "
+        f"Whoever answers all three questions is protected by epsilon <= {up(worst_total(answers), 3)} at delta = "
+        f"{probability(len(answers) * delta)}: the guarantees add up. If somebody sees a report before it is shuffled, "
         f"only the own budget protects: at most {most} for each question.",
         highlight=False,
     )
 
 
-def _answers_table(asked: list[Asked]) -> Table:
-    table = Table(title=f"{count(asked[0].release.n)} people of UCI Adult, three questions", title_justify="left")
+def _answers_table(answers: list[Asked]) -> Table:
+    table = Table(title=f"{count(answers[0].release.n)} people of UCI Adult, three questions", title_justify="left")
     for heading in ("question", "estimate", f"{CONFIDENCE:.0%} interval", "true value"):
         table.add_column(heading, justify="left" if heading == "question" else "right")
-    for a in asked:
+    for a in answers:
         if a.bounds is not None:
             low, high = a.release.confidence_interval(CONFIDENCE)
             numbers = (a.release.estimate, low, high, a.truth[0])
@@ -242,14 +242,14 @@ def _answers_table(asked: list[Asked]) -> Table:
     return table
 
 
-def _guarantees_table(asked: list[Asked], delta: float) -> Table:
+def _guarantees_table(answers: list[Asked], delta: float) -> Table:
     """Return a row per question and a column per level: the epsilon that an attack attains, and the proven one."""
     table = Table(title=f"What they cost: central epsilon at delta = {probability(delta)}", title_justify="left")
     table.add_column("own budget")
-    levels = [a.release.guarantee.levels for a in asked]
+    levels = [a.release.guarantee.levels for a in answers]
     for level in levels[0]:
         table.add_column(f"{near(level.epsilon0)}: {count(level.count)} people", justify="right")
-    for a in asked:
+    for a in answers:
         ends = (level.epsilon for level in a.release.guarantee.levels)
         table.add_row(a.question, *(f"{down(end.lower, 3)} to {up(end.upper, 3)}" for end in ends))
     table.add_section()

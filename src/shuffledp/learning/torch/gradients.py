@@ -298,18 +298,18 @@ class Model:
 
     def losses(self, rows: Tensor, targets: Tensor) -> Tensor:
         """Return the loss of each example, shape (n,)."""
-        found = self.loss(self.module(rows), targets)
-        if found.shape != (rows.shape[0],):
+        per_example = self.loss(self.module(rows), targets)
+        if per_example.shape != (rows.shape[0],):
             raise InvalidInput(
-                f"the loss must give one number per example, shape ({rows.shape[0]},); got {tuple(found.shape)}: "
+                f"the loss must give one number per example, shape ({rows.shape[0]},); got {tuple(per_example.shape)}: "
                 "use reduction='none'"
             )
-        return found
+        return per_example
 
     def plain_sum(self, rows: Tensor, targets: Tensor) -> Tensor:
         """Return the sum of the examples' gradients, shape (size,), double precision."""
-        found = torch.autograd.grad(self.losses(rows, targets).sum(), list(self.parameters.values()))
-        return torch.cat([part.double().flatten() for part in found])
+        gradients = torch.autograd.grad(self.losses(rows, targets).sum(), list(self.parameters.values()))
+        return torch.cat([part.double().flatten() for part in gradients])
 
     def probabilities(self, weights: FloatArray, rows: FloatArray) -> FloatArray:
         """Return the softmax of the outputs, shape (n, classes); the module keeps these weights."""
@@ -379,9 +379,9 @@ class FunctionalGradients:
 
     def each(self, rows: Tensor, targets: Tensor) -> Tensor:
         """Return the gradient of each example, shape (n, size), double precision."""
-        known = {name: p.detach() for name, p in self.model.parameters.items()}
-        found = self._of_all(known, rows, targets)
-        return torch.cat([found[name].flatten(1).double() for name in known], dim=1)
+        detached = {name: p.detach() for name, p in self.model.parameters.items()}
+        gradients = self._of_all(detached, rows, targets)
+        return torch.cat([gradients[name].flatten(1).double() for name in detached], dim=1)
 
     def clipped_sum(self, rows: Tensor, targets: Tensor, bound: float, order: int) -> Tensor:
         """Return the sum of the gradients, each clipped to the norm ``bound``; see `Gradients.clipped_sum`."""
@@ -401,11 +401,11 @@ class LayerGradients:
     @cached_property
     def layers(self) -> list[nn.Module]:
         """Layers with trained parameters, in the order of `Model.parameters`."""
-        found = [m for m in self.model.module.modules() if any(p.requires_grad for p in m.parameters(recurse=False))]
-        bad = next((m for m in found if not supported(m)), None)
+        trained = [m for m in self.model.module.modules() if any(p.requires_grad for p in m.parameters(recurse=False))]
+        bad = next((m for m in trained if not supported(m)), None)
         if bad is not None:
             raise InvalidInput(f"there is no rule for the layer {bad}; use `norms = 'functional'`")
-        return found
+        return trained
 
     @cached_property
     def outer_only(self) -> bool:
@@ -438,14 +438,14 @@ class LayerGradients:
 
     def each(self, rows: Tensor, targets: Tensor) -> Tensor:
         """Return the gradient of each example, shape (n, size), double precision."""
-        return torch.cat([part for found in self.passes(rows, targets) for part in found.each()], dim=1)
+        return torch.cat([part for layer in self.passes(rows, targets) for part in layer.each()], dim=1)
 
     def clipped_sum(self, rows: Tensor, targets: Tensor, bound: float, order: int) -> Tensor:
         """Return the sum of the gradients, each clipped to the norm ``bound``; see `Gradients.clipped_sum`."""
-        found = self.passes(rows, targets)
-        norms = torch.stack([part.powers(order) for part in found]).sum(0).pow(1.0 / order)
+        layers = self.passes(rows, targets)
+        norms = torch.stack([part.powers(order) for part in layers]).sum(0).pow(1.0 / order)
         factors = shrunk(norms, bound)
-        return torch.cat([part.flatten() for layer in found for part in layer.weighted(factors)])
+        return torch.cat([part.flatten() for layer in layers for part in layer.weighted(factors)])
 
     def at_once(self, numbers: int) -> int:
         """Return how many examples fit in memory if it may hold ``numbers`` entries of gradients.
@@ -462,10 +462,10 @@ def treats_examples_alone(module: nn.Module, loss: str | Loss) -> bool:
     # remove_duplicate=False lists a module as often as it is used
     parts = [part for _, part in module.named_modules(remove_duplicate=False)]
     own = [part for part in parts if any(True for _ in part.parameters(recurse=False))]
-    known = all(
+    row_by_row = all(
         (type(part) in ROW_BY_ROW and not getattr(part, "inplace", False) and getattr(part, "start_dim", 1) >= 1)
         or supported(part)
         for part in parts
     )
     parameters = [id(p) for part in own for p in part.parameters(recurse=False)]
-    return known and len(set(parameters)) == len(parameters)
+    return row_by_row and len(set(parameters)) == len(parameters)

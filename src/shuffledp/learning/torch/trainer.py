@@ -219,10 +219,10 @@ class TorchSender(Sender):
         total = torch.zeros(clients.size, self.model.size, dtype=torch.float64, device=device)
         chunk = self.at_once
         for start in range(0, examples.size, chunk):
-            found = self.gradients.each(*self._examples(examples[start : start + chunk]))
+            chunk_gradients = self.gradients.each(*self._examples(examples[start : start + chunk]))
             if clip.clipped == "examples":
-                found = bounded(found, clip.bound, clip.order)
-            total.index_add_(0, owner[start : start + chunk], found)
+                chunk_gradients = bounded(chunk_gradients, clip.bound, clip.order)
+            total.index_add_(0, owner[start : start + chunk], chunk_gradients)
         return self._finished(total, sizes)
 
     def _finished(self, totals: Tensor, sizes: NDArray[np.int64]) -> Tensor:
@@ -325,9 +325,9 @@ def _alone(node: Any) -> bool:
     if node.target is torch.flatten or (node.op == "call_method" and node.target == "flatten"):
         start = fixed[0] if fixed else node.kwargs.get("start_dim", 0)
         return len(given) == 1 and isinstance(start, int) and start >= 1
-    known = node.target in (_ELEMENTWISE if node.op == "call_function" else _METHODS)
+    elementwise = node.target in (_ELEMENTWISE if node.op == "call_function" else _METHODS)
     plain = all(isinstance(each, int | float) for each in fixed)
-    return node.op in ("call_function", "call_method") and known and plain and len(given) == 1
+    return node.op in ("call_function", "call_method") and elementwise and plain and len(given) == 1
 
 
 NORMS = ("auto", "layers", "functional")
@@ -552,7 +552,7 @@ class ShuffledSGD:
             taking_part=taking_part,
             random=random,
             notes=notes,
-            validation=self._shown(validation),
+            validation=self._validation_arrays(validation),
             presence=presence,
             features=self._fingerprint(model),
             private=random.private,
@@ -622,7 +622,7 @@ class ShuffledSGD:
         targets = targets.to(kind) if targets.is_floating_point() else targets
         return rows, targets
 
-    def _shown(self, validation: Any) -> tuple[NDArray[np.generic], NDArray[np.int64]] | None:
+    def _validation_arrays(self, validation: Any) -> tuple[NDArray[np.generic], NDArray[np.int64]] | None:
         if validation is None:
             return None
         if self.loss != "cross-entropy":

@@ -97,8 +97,8 @@ class _Edges:
     def expected_epsilon(self, delta: float) -> float:
         """Where the Gaussian limit meets what is left of a delta, roughly."""
         left = delta - self.beyond - 2.0 * self.outside
-        found = limit_epsilon(self.profile.pair, self.blankets, left) if left > 0.0 else None
-        return math.inf if found is None else found
+        limit = limit_epsilon(self.profile.pair, self.blankets, left) if left > 0.0 else None
+        return math.inf if limit is None else limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,12 +142,25 @@ class RangeProfile(PrivacyProfile):
 
         The two edges in (T) are chosen for the delta that is expected at this epsilon; any edges give a bound.
         """
+        edges = self._suited(epsilon)
+        return Interval(0.0, 1.0 if edges is None else edges.most(epsilon))
+
+    def prepare(self, epsilons: list[float]) -> None:
+        """Evaluate at several epsilons (nats) in one pass for each choice of edges."""
+        by_edges: dict[_Edges, list[float]] = {}
+        for epsilon in epsilons:
+            if epsilon < min(self.top, _HOPELESS) and (edges := self._suited(epsilon)) is not None:
+                by_edges.setdefault(edges, []).append(epsilon)
+        for edges, mine in by_edges.items():
+            edges.profile.prepare(mine)
+
+    def _suited(self, epsilon: float) -> _Edges | None:
+        """Return the edges chosen for the delta that is expected at this epsilon."""
         guess = self._for(6)
         mu = math.inf if guess is None else self._mu
         expected = gaussian_delta(epsilon, mu) if math.isfinite(mu) else 1.0
         depth = -math.log10(expected) if expected > 0.0 else math.inf
-        edges = self._for(next((each for each in _DEPTHS if each >= depth), _DEPTHS[-1]))
-        return Interval(0.0, 1.0 if edges is None else edges.most(epsilon))
+        return self._for(next((each for each in _DEPTHS if each >= depth), _DEPTHS[-1]))
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Return the epsilon (nats) of the Gaussian limit, a first guess; None if it has none."""
@@ -166,8 +179,8 @@ class RangeProfile(PrivacyProfile):
         guess = math.inf if edges is None else edges.expected_epsilon(delta)
         if edges is None or not guess < top:
             return self.top
-        found = safe_side(edges.most, delta, top, guess, _TOLERANCE, above=False)
-        return found if found < top else self.top
+        epsilon = safe_side(edges.most, delta, top, guess, _TOLERANCE, above=False)
+        return epsilon if epsilon < top else self.top
 
     def rough_epsilon(self, delta: float) -> float:
         """Return `upper_epsilon`, which costs few evaluations."""
@@ -200,8 +213,8 @@ class RangeProfile(PrivacyProfile):
         """Return the edges with the smallest epsilon expected at this delta; none for deltas below 1e-41."""
         if not delta >= _DEEPEST:
             return None
-        found = [edges for share in _SHARES for edges in self._edged(share, delta)]
-        return min(found, key=lambda edges: edges.expected_epsilon(delta), default=None)
+        candidates = [edges for share in _SHARES for edges in self._edged(share, delta)]
+        return min(candidates, key=lambda edges: edges.expected_epsilon(delta), default=None)
 
     def _edged(self, share: float, delta: float) -> list[_Edges]:
         """Return the edges at which so much of delta is charged; none where nobody hides anybody."""
@@ -253,16 +266,16 @@ def range_profiles(
     usual = np.flatnonzero(is_usual(law, scales))
     if usual.size == 0:
         return ()
-    belongs, known = ranges(scales[usual], most), list[tuple[NDArray[np.int64], PrivacyProfile]]()
+    belongs, profiles = ranges(scales[usual], most), list[tuple[NDArray[np.int64], PrivacyProfile]]()
     for index in np.unique(belongs):
         members = usual[belongs == index]
         victim, widest = Noise(law.noise, float(scales[members].min())), float(scales[members].max())
         top = float(budgets.epsilons[members].max()) if law.noise == "laplace" else math.inf
-        found: PrivacyProfile = RangeProfile(victim, widest, top, scales[usual], counts[usual], exposed)
+        profile: PrivacyProfile = RangeProfile(victim, widest, top, scales[usual], counts[usual], exposed)
         if law.noise == "gaussian":
-            found = SmallestProfile((GaussianSumProfile(1.0 / victim.scale), found))
-        known.append((members, found))
-    return tuple(known)
+            profile = SmallestProfile((GaussianSumProfile(1.0 / victim.scale), profile))
+        profiles.append((members, profile))
+    return tuple(profiles)
 
 
 def ranges(scales: FloatArray, most: int) -> NDArray[np.int64]:
@@ -402,8 +415,8 @@ class BlanketBound(AmplificationBound):
         if setting.discrete is not None and self._family(setting).two_point:
             return CloneCurve.of(setting.budgets, delta).epsilons(epsilons, delta)
         # what a channel gives away with chance delta0 may cost more than epsilon0
-        found = epsilons_by_anchors(epsilons, delta, self.any_victim(setting), capped=setting.budgets.is_pure)
-        return Enclosure(np.zeros_like(found.lower), found.upper)
+        enclosure = epsilons_by_anchors(epsilons, delta, self.any_victim(setting), capped=setting.budgets.is_pure)
+        return Enclosure(np.zeros_like(enclosure.lower), enclosure.upper)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
         """Return a function from a victim's budget to a profile; all victims share one count of the other users.

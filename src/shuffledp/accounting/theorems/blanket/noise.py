@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_delta, gaussian_epsilon, log_end, safe_side
-from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile, OwnBudgetsProfile, loss_law
+from shuffledp.accounting.theorems.blanket.loss_laws import loss_law
+from shuffledp.accounting.theorems.blanket.pairs import OneBudgetProfile, OwnBudgetsProfile
 from shuffledp.numerics.counts import BlockedCount, SuccessRange
 from shuffledp.numerics.floats import (
     EPS,
@@ -424,10 +426,10 @@ class CoreChoice:
             The others' noise scales, and how many have each.
         """
         pair = RecordPair(core, victim).blanket
-        found = loss_law(pair, 0.0)
-        if not found.finite:
+        losses = loss_law(pair, 0.0)
+        if not losses.finite:
             return cls(core, math.inf, 1.0)
-        law = found.one
+        law = losses.one
         blankets = float(np.exp(core.log_gammas(scales)) @ counts) + 1.0
         second = float(law.probabilities[0] @ law.values[0] ** 2)
         # a value that moves the sum by more than its deviation is no Gaussian matter
@@ -464,11 +466,11 @@ def promising_cores(victim: Noise, scales: FloatArray, counts: FloatArray, delta
     wider = victim.scale * _WIDER
     spread = np.geomspace(low, high, _SPREAD) if low < high else np.zeros(0)
     tried = np.unique(np.concatenate((wider[wider <= high], spread)))
-    first = [found for scale in tried.tolist() if (found := choice(scale, _FIRST_SHARE)) is not None]
+    first = [candidate for scale in tried.tolist() if (candidate := choice(scale, _FIRST_SHARE)) is not None]
     best = sorted(first, key=lambda c: c.mu)[:_KEPT]
-    kept = {victim.scale, *(found.core.noise.scale for found in best)}
+    kept = {victim.scale, *(candidate.core.noise.scale for candidate in best)}
     others = [choice(scale, share) for scale in sorted(kept) for share in _SHARES if share != _FIRST_SHARE]
-    return first + [found for found in others if found is not None]
+    return first + [candidate for candidate in others if candidate is not None]
 
 
 def _comparable(core: Core, victim: Noise) -> bool:
@@ -571,10 +573,7 @@ class NoiseProfile(PrivacyProfile):
 
     @property
     def known_below(self) -> bool:
-        """False: values at knots are upper ends alone, because a lower end costs as much again and certifies nothing.
-
-        `delta` and `epsilon` enclose the bound from both sides.
-        """
+        """False: values at knots are upper ends; `delta` and `epsilon` enclose the bound from both sides."""
         return False
 
     def delta_at(self, epsilon: float) -> Interval:
@@ -587,15 +586,26 @@ class NoiseProfile(PrivacyProfile):
             return self.delta(epsilon).upper
         return Upper(min(self._view(self.best_core(epsilon)).most(epsilon), 1.0))
 
-    def delta_quickly(self, epsilon: float) -> Upper:
-        """Return the upper end of `delta` with the core that is expected to be the best, without a comparison."""
-        core = self._promising(10.0 ** -self._depth(self._expected(epsilon)))[0][1]
-        return Upper(min(self._view(self._proved(core, epsilon)).most(epsilon), 1.0))
+    def deltas_quickly(self, epsilons: list[float]) -> list[Upper]:
+        """Return upper ends of `delta` with cores that are expected to be the best, without a comparison."""
+        self.prepare(epsilons, self._quick_core)
+        return [Upper(min(self._view(self._quick_core(epsilon)).most(epsilon), 1.0)) for epsilon in epsilons]
+
+    def _quick_core(self, epsilon: float) -> Core:
+        return self._proved(self._promising(10.0 ** -self._depth(self._expected(epsilon)))[0][1], epsilon)
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
         """Return, for both directions alike, the interval from -inf to the upper end of log delta(epsilon)."""
         both = Interval(-math.inf, log_end(self.delta_above(epsilon)))
         return both, both
+
+    def prepare(self, epsilons: list[float], chosen: Callable[[float], Core] | None = None) -> None:
+        """Evaluate upper ends at several epsilons (nats), in one pass for each core: `best_core`, unless ``chosen``."""
+        by_core: dict[Core, list[float]] = {}
+        for epsilon in (each for each in epsilons if each < self.top):
+            by_core.setdefault((chosen or self.best_core)(epsilon), []).append(epsilon)
+        for core, mine in by_core.items():
+            self._view(core).prepare(mine)
 
     def log_roughly(self, epsilon: float) -> float:
         """Return the upper end of log delta(epsilon), or about it where delta is far below every delta of interest."""
@@ -653,6 +663,8 @@ class NoiseProfile(PrivacyProfile):
             quick = {core: self._view(core).most_nearly(epsilon) for core in cores}
             if math.isfinite(max(quick.values())):
                 return min(cores, key=lambda core: quick[core])
+        for core in cores:
+            self._view(core).prepare([epsilon])
         return min(cores, key=lambda core: self._view(core).most(epsilon))
 
     def _inverse(self, target: float) -> Interval:
@@ -666,8 +678,8 @@ class NoiseProfile(PrivacyProfile):
         """Return an epsilon (nats) at which delta is at most ``delta``, near the most promising core's smallest."""
         guess, core = self._promising(delta)[0]
         top = min(self.top, _HOPELESS)
-        found = safe_side(self._view(core).most, delta, top, guess, _ROUGHLY, above=False) if guess < top else top
-        return found if found < top else self.top
+        epsilon = safe_side(self._view(core).most, delta, top, guess, _ROUGHLY, above=False) if guess < top else top
+        return epsilon if epsilon < top else self.top
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Return the epsilon (nats) of the best core's Gaussian limit, a first guess."""
@@ -687,8 +699,8 @@ class NoiseProfile(PrivacyProfile):
                 continue
             view = self._view(core)
             if math.isinf(least) or view.most(least * (1.0 - 10.0 * _TOLERANCE)) <= delta:
-                found = view.upper_epsilon(delta, min(guess, least))
-                best, least = (core, found) if found < min(top, least) else (best, least)
+                epsilon = view.upper_epsilon(delta, min(guess, least))
+                best, least = (core, epsilon) if epsilon < min(top, least) else (best, least)
         return best, least
 
     def _promising(self, delta: float) -> list[tuple[float, Core]]:
@@ -726,19 +738,19 @@ class _View:
         self.n = int(profile.counts.sum()) + 1
         self._blocks: dict[float, BlockedCount] = {}
 
-    def _profile(self, pair: PairBlanket, *, above: bool) -> PrivacyProfile:
+    def _profile(self, pair: PairBlanket, *, above: bool) -> OwnBudgetsProfile | OneBudgetProfile:
         """(I), or (Z) if everybody has the victim's noise."""
         if self.common is None:
             return OwnBudgetsProfile(self.top, pair, self.others, above, fineness=_FINENESS, _blocks=self._blocks)
         return OneBudgetProfile(self.top, replace(pair, gamma=self.common), self.n, above)
 
     @cached_property
-    def above(self) -> PrivacyProfile:
+    def above(self) -> OwnBudgetsProfile | OneBudgetProfile:
         """With a discrete law above the continuous one."""
         return self._profile(self.records.blanket, above=True)
 
     @cached_property
-    def below(self) -> PrivacyProfile:
+    def below(self) -> OwnBudgetsProfile | OneBudgetProfile:
         """With a discrete law below it."""
         return self._profile(self.records.below, above=False)
 
@@ -746,8 +758,14 @@ class _View:
         """Upper end; where the end points are not proved the worst pair, that of the last epsilon where they are."""
         return self.above.delta(min(epsilon, self.proved)).upper
 
+    def prepare(self, epsilons: list[float]) -> None:
+        """Evaluate `most` at several epsilons in one pass."""
+        self.above.prepare([min(epsilon, self.proved) for epsilon in epsilons])
+
     def most_quickly(self, epsilon: float) -> float:
         """About `most`: as if there were as many blanket reports as are expected. Nothing is certified by it."""
+        if self.above.knows(min(epsilon, self.proved)):
+            return self.most(epsilon)
         law, reports = loss_law(self.records.blanket, min(epsilon, self.proved)), self.others.most.mean + 1.0
         if not law.finite:
             return law.alone

@@ -19,6 +19,8 @@ from functools import lru_cache
 import numpy as np
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
+from shuffledp.accounting.theorems.blanket.loss_laws import LossLaw, loss_law, stacked, upper_laws
+from shuffledp.numerics.compound_sums import TermCount, compound_sums_above
 from shuffledp.numerics.counts import BlockedCount, SuccessRange
 from shuffledp.numerics.floats import (
     TINY,
@@ -37,191 +39,6 @@ from shuffledp.numerics.functions import gammaln
 from shuffledp.numerics.sums import IndependentSum, positive_part, positive_parts, positive_parts_above
 from shuffledp.numerics.tails import mills_ratio
 from shuffledp.randomizers.base import CellSpread, PairBlanket
-
-# The law of L = r_0(W) - e^eps r_1(W), W ~ omega, enclosed between two discrete laws in convex order.
-#
-# For a discrete randomizer both are L itself, unless its losses are rounded: where epsilon comes near a loss, their
-# rounding is all that is left of L, so they are rounded up (above) or down (below). For a continuous one, a cell on
-# which L lies between a and b with mean m is replaced by the two points a and b with the same mean (above: E(sum L)_+
-# is convex in each L) or by its mean (below). Outputs that no cell covers count as L = 0 and are charged by
-# themselves.
-
-MOST_ATOMS = 96
-"""Number of lattice points on which continuous laws are placed."""
-_LARGEST = 1e150
-_MARGIN = roundoff(8192)
-"""Relative error allowed to a continuous law's cell means: closed forms in double precision, far above rounding."""
-
-
-@dataclass(frozen=True, eq=False)
-class LossLaw:
-    """A discrete law that bounds the loss variable L from above (or below), with what is charged for outputs left out.
-
-    Parameters
-    ----------
-    one : IndependentSum
-        The law of one copy of L.
-    charge : float
-        Upper bound on the hockey-stick divergence over the outputs left out; 0 for a law below L.
-    """
-
-    one: IndependentSum
-    charge: float
-
-    @property
-    def finite(self) -> bool:
-        """Whether all values of the law fit into double precision with room for a Fourier transform."""
-        return bool(np.abs(self.one.values).max(initial=0.0) < _LARGEST)
-
-    @property
-    def alone(self) -> Upper:
-        """Upper bound of E L_+ plus the charge: the divergence of a report that no other report hides; at most 1."""
-        if not self.finite:
-            return Upper(1.0)
-        positive = np.maximum(self.one.values[0], 0.0) @ self.one.probabilities[0]
-        return Upper(min(float(positive) * (1.0 + _MARGIN) + self.charge, 1.0))
-
-    def diluted(self, gamma: float) -> LossLaw:
-        """Return the law of Z, which is L/gamma with probability gamma, else 0; gamma is good to 32 ulps.
-
-        Its mean is that of L exactly.
-        """
-        with np.errstate(over="ignore"):
-            values = self.one.values / gamma
-        thin = self.one.probabilities * gamma
-        return LossLaw(replace(self.one, values=values, probabilities=thin, doubt=self.one.doubt + 64.0), self.charge)
-
-
-def loss_law(pair: PairBlanket, epsilon: float, *, above: bool = True) -> LossLaw:
-    """Return a law that bounds the loss variable L = r_0(W) - e^eps r_1(W) of a pair of inputs, at one epsilon.
-
-    Parameters
-    ----------
-    pair : PairBlanket
-        The laws of the two inputs against their common blanket.
-    epsilon : float
-        Central epsilon, nats, at least 0.
-    above : bool
-        For rounded losses and continuous randomizers, whether to return a law above L or one below it.
-    """
-    if pair.spread is None:
-        known = np.isfinite(pair.losses)
-        finite = np.where(known, pair.losses, 0.0)
-        rounded = (round_up if above else round_down)(finite, pair.loss_ulps) if pair.loss_ulps else finite
-        values = _values(pair, np.where(known, rounded, pair.losses), epsilon)
-        mean = -math.expm1(epsilon) if epsilon < 709.0 else -math.inf
-        if pair.loss_ulps and math.isfinite(mean):  # each value moves by e^eps r_1 times its loss's rounding, at most
-            mean += math.exp(epsilon) * float((pair.masses * pair.ratios1) @ (rounded - finite)) * (1.0 + _MARGIN)
-        # a rounded exponent x costs |x| roundoffs; ratios and masses are good to a few roundoffs
-        doubt = 16.0 + 2.0 * (epsilon + float(np.abs(finite).max(initial=0.0)))
-        one = IndependentSum(np.ones(1), values[None], pair.masses[None], np.array([mean]), doubt)
-        return LossLaw(one, 0.0)
-    values = _values(pair, pair.losses, epsilon)
-    low, high = loss_range(pair.spread, epsilon)
-    with np.errstate(over="ignore"):
-        size = np.abs(values) + np.abs(high) + np.abs(low) + pair.ratios0 + math.exp(epsilon) * pair.ratios1
-    if not bool((size < _LARGEST).all()):  # beyond double range: the law that is not `finite`
-        return LossLaw(IndependentSum(np.ones(1), np.full((1, 1), np.inf), np.ones((1, 1)), np.full(1, np.inf)), 0.0)
-    doubt = _MARGIN * size
-    if not above:
-        return LossLaw(_merged(pair.masses, values - doubt), 0.0)
-    law = _split(pair.masses, np.minimum(low, values), values + doubt, np.maximum(high, values) + doubt)
-    return LossLaw(law, float(left_out(pair.spread, epsilon)))
-
-
-def _values(pair: PairBlanket, losses: FloatArray, epsilon: float) -> FloatArray:
-    """r_0 - e^eps r_1 = r_0 (1 - e^(eps - loss)), to a few ulps; infinite where it overflows."""
-    never = pair.ratios0 == 0.0  # x0 never gives this output, and 1 - e^(eps - loss) is infinite
-    with np.errstate(over="ignore", invalid="ignore"):
-        usual = -pair.ratios0 * np.expm1(epsilon - np.where(never, 0.0, losses))
-    return np.where(never, -math.exp(min(epsilon, 709.0)) * pair.ratios1, usual) if never.any() else usual
-
-
-def stacked(laws: list[IndependentSum]) -> IndependentSum:
-    """Return one sum of independent terms that joins the groups of all the given sums.
-
-    Groups with fewer atoms than others get further atoms of chance 0.
-    """
-    groups, atoms = sum(law.counts.size for law in laws), max(law.values.shape[1] for law in laws)
-    values, probabilities, at = np.zeros((groups, atoms)), np.zeros((groups, atoms)), 0
-    for law in laws:
-        rows, cells = law.values.shape
-        values[at : at + rows, :cells], probabilities[at : at + rows, :cells] = law.values, law.probabilities
-        at += rows
-    counts, means = np.concatenate([law.counts for law in laws]), np.concatenate([law.means for law in laws])
-    return IndependentSum(counts, values, probabilities, means, max(law.doubt for law in laws))
-
-
-def left_out(spread: CellSpread, epsilon: float) -> FloatArray:
-    """Return the divergence of the parts of the output space that the cells leave out, rounded up.
-
-    It is the sum over these parts A of (1 - e^(epsilon - loss))_+ R(x0)(A), x0 the first input of the pair.
-
-    Parameters
-    ----------
-    spread : CellSpread
-        The parts left out, each with its mass under x0 and its largest loss.
-    epsilon : float
-        Nats.
-    """
-    share = -np.expm1(np.minimum(epsilon - spread.left_out_loss, 0.0))
-    return np.sum(share * spread.left_out_mass, axis=-1) * (1.0 + _MARGIN)
-
-
-def loss_range(spread: CellSpread, epsilon: float) -> tuple[FloatArray, FloatArray]:
-    """Return lower and upper bounds on the product r_0 (1 - e^(epsilon - loss)) over each cell, shape (cells,).
-
-    Each bound is the product of the bounds on its two factors, which `spread` states.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        worst, best = -np.expm1(epsilon - spread.loss_low), -np.expm1(epsilon - spread.loss_high)
-        low = worst * np.where(worst > 0, spread.ratio_low, spread.ratio_high)
-        high = best * np.where(best > 0, spread.ratio_high, spread.ratio_low)
-    return low, high
-
-
-def _split(masses: FloatArray, low: FloatArray, mean: FloatArray, high: FloatArray) -> IndependentSum:
-    """Spread each cell's mass over its two ends, and both ends over a lattice, keeping every mean."""
-    width = np.maximum(high - low, 0.0)
-    share = np.where(width > 0, np.clip((mean - low) / np.where(width > 0, width, 1.0), 0.0, 1.0), 1.0)
-    values = np.concatenate((low, high))
-    weights = np.concatenate((masses * (1.0 - share), masses * share))
-    lattice = _lattice(values, weights)
-    if lattice.size == MOST_ATOMS:
-        at = np.clip(np.searchsorted(lattice, values, side="right") - 1, 0, MOST_ATOMS - 2)
-        up = np.clip((values - lattice[at]) / (lattice[at + 1] - lattice[at]), 0.0, 1.0)
-        mass = np.zeros(MOST_ATOMS)
-        np.add.at(mass, at, weights * (1.0 - up))
-        np.add.at(mass, at + 1, weights * up)
-        values, weights = lattice[mass > 0], mass[mass > 0]
-    products = values * weights
-    mean_up = math.fsum(products.tolist()) + roundoff(90, float(np.abs(products).sum()))
-    return IndependentSum(np.ones(1), values[None], weights[None], np.array([mean_up]))
-
-
-def _lattice(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Values from the smallest to the largest, evenly spaced near 0 and geometrically far out."""
-    scale = math.sqrt(float(weights @ values**2))
-    low, high = float(values.min()), float(values.max())
-    if not (0.0 < scale < math.inf and high > low):
-        return np.zeros(0)
-    lattice = scale * np.sinh(np.linspace(math.asinh(low / scale), math.asinh(high / scale), MOST_ATOMS))
-    lattice[0], lattice[-1] = low, high
-    return lattice if bool((np.diff(lattice) > 0).all()) else np.zeros(0)
-
-
-def _merged(masses: FloatArray, values: FloatArray) -> IndependentSum:
-    """Merge cells of neighbouring values into their mean."""
-    order = np.argsort(values)
-    values, masses = values[order], masses[order]
-    label = np.searchsorted(_lattice(values, masses), values, side="right")
-    starts = np.flatnonzero(np.diff(label, prepend=-1))
-    mass = np.add.reduceat(masses, starts)
-    centre = np.add.reduceat(masses * values, starts) / mass
-    products = centre * mass
-    mean_down = math.fsum(products.tolist()) - roundoff(90, float(np.abs(products).sum()) + TINY)
-    return IndependentSum(np.ones(1), centre[None], mass[None], np.array([mean_down]))
-
 
 # ------------------------------------------------------------------ quick
 # Quick upper bounds on (I), for many pairs of inputs at once: they tell which pairs need the transform.
@@ -281,8 +98,8 @@ def chernoff_values(values: FloatArray, weights: FloatArray, reports: float) -> 
             # some thousand roundings of all magnitudes are far above those of some hundred atoms
             logs = reports * np.log1p(grown.sum(axis=1) + roundoff(8192, np.abs(grown).sum(axis=1) + tilt))
             part = _tilted_part(values, grown + weights, rest, reports, tilt) * (1 + 1e-6)
-            found = np.exp(np.minimum(logs, 700.0)) * part / reports
-        best = np.fmin(best, found)
+            bounds = np.exp(np.minimum(logs, 700.0)) * part / reports
+        best = np.fmin(best, bounds)
     return best
 
 
@@ -339,13 +156,13 @@ def with_rare_cells_apart(pair: PairBlanket, epsilon: float, evaluated: Callable
         return evaluated(pair)
     lower, upper = 0.0, math.inf
     for cut in _CUTS:
-        found = evaluated(without_rare(pair, epsilon, cut))
-        lower, upper = max(lower, found.lower), min(upper, found.upper)
+        interval = evaluated(without_rare(pair, epsilon, cut))
+        lower, upper = max(lower, interval.lower), min(upper, interval.upper)
         if upper >= _WORTH * cut:
             break
     if pair.spread is None or upper < _WORTH * _CUTS[-1]:
-        found = evaluated(pair)
-        lower, upper = max(lower, found.lower), min(upper, found.upper)
+        interval = evaluated(pair)
+        lower, upper = max(lower, interval.lower), min(upper, interval.upper)
     return Interval(min(lower, upper), upper)
 
 
@@ -376,7 +193,7 @@ def without_rare(pair: PairBlanket, epsilon: float, cut: float) -> PairBlanket:
     far &= spread.loss_low > epsilon
     if not far.any():
         return pair
-    told = CellSpread(
+    trimmed = CellSpread(
         np.where(far, 0.0, spread.ratio_low),
         np.where(far, 0.0, spread.ratio_high),
         np.where(far, 0.0, spread.loss_low),
@@ -385,7 +202,7 @@ def without_rare(pair: PairBlanket, epsilon: float, cut: float) -> PairBlanket:
         np.append(spread.left_out_loss, spread.loss_high[far]),
     )
     ratios0, ratios1, losses = (np.where(far, 0.0, part) for part in (pair.ratios0, pair.ratios1, pair.losses))
-    return replace(pair, ratios0=ratios0, ratios1=ratios1, losses=losses, spread=told)
+    return replace(pair, ratios0=ratios0, ratios1=ratios1, losses=losses, spread=trimmed)
 
 
 EXACT_UP_TO = 48
@@ -394,12 +211,42 @@ _MOST_COMPOSITIONS = 30_000
 _PER_DEVIATION = 6.0
 _RESOLUTION = 5000.0
 SMOOTHING = 0.03
+_SMOOTHING_OF_MANY = 0.02
+"""The same for values at many epsilons in one pass, where less of it costs little."""
 _ULPS = 32
 _WEIGHTS = roundoff(65536)
 """Relative error of a sum of 30,000 positive terms, whose weights are good to 1e-12."""
 _MANY_RIVALS = 4
 _LARGEST_OF_PAIR = 600.0
 """Largest epsilon (nats) evaluated; larger ones get its delta, which does not increase, to keep e^epsilon in range."""
+
+
+def upper_ends(pair: PairBlanket, epsilons: list[float], count: TermCount, *, mean: bool) -> dict[float, Interval]:
+    """Return upper ends of (I) or (Z) for a continuous pair at many epsilons, each with the lower end 0.
+
+    Epsilons at which one pass does not tell are left out, and so are all of a pair that is not continuous.
+
+    Parameters
+    ----------
+    pair : PairBlanket
+        A pair of inputs.
+    epsilons : list of float
+        Nats, at least 0.
+    count : TermCount
+        The number of reports that are added up.
+    mean : bool
+        Whether the expected mean of so many values of L is meant, (I), or their expected sum over the mean of their
+        number, (Z).
+    """
+    moderate = [epsilon for epsilon in epsilons if epsilon <= _LARGEST_OF_PAIR]
+    if pair.spread is None or pair.loss_ulps or not moderate:
+        return {}
+    laws = upper_laws(pair, pair.spread, np.array(moderate))
+    alone = laws.alone
+    ends = compound_sums_above(laws.values, laws.weights, count, alone if mean else None, _SMOOTHING_OF_MANY)
+    ends = np.where(laws.usable, inflated(ends, 4) + laws.charge, np.inf)
+    rows = zip(moderate, np.minimum(ends, alone).tolist(), np.isfinite(ends).tolist(), strict=True)
+    return {epsilon: Interval(0.0, end) for epsilon, end, bounded in rows if bounded}
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,6 +288,18 @@ class OneBudgetProfile(PrivacyProfile):
             self._known[epsilon] = self._evaluated(epsilon)
         return self._known[epsilon]
 
+    def knows(self, epsilon: float) -> bool:
+        """Return whether delta was evaluated at epsilon (nats)."""
+        return epsilon in self._known
+
+    def prepare(self, epsilons: list[float]) -> None:
+        """Evaluate upper ends at several epsilons (nats) in one pass, for a continuous law rounded up."""
+        fresh = [epsilon for epsilon in epsilons if epsilon not in self._known and epsilon < self.top]
+        if self.above and fresh:
+            # fewer blanket reports hide the victim no better, so gamma is rounded down
+            gamma = np.array([self.pair.gamma * (1.0 - roundoff(64))])
+            self._known.update(upper_ends(self.pair, fresh, TermCount(0, gamma, np.array([float(self.n)])), mean=False))
+
     @property
     def ends_apart(self) -> bool:
         """Whether laws above and below the losses are evaluated, one for each end."""
@@ -461,11 +320,11 @@ class OneBudgetProfile(PrivacyProfile):
     def _evaluated(self, epsilon: float) -> Interval:
         if epsilon > _LARGEST_OF_PAIR:
             return Interval(0.0, self.delta(_LARGEST_OF_PAIR).upper)
-        found = self._ends(epsilon, above=self.above)
+        interval = self._ends(epsilon, above=self.above)
         if not (self.pair.loss_ulps and self.enclosed):
-            return found
+            return interval
         below = self._ends(epsilon, above=False)
-        return Interval(min(below.lower, found.upper), found.upper)
+        return Interval(min(below.lower, interval.upper), interval.upper)
 
     def _ends(self, epsilon: float, *, above: bool) -> Interval:
         return with_rare_cells_apart(self.pair, epsilon, lambda pair: self._of(loss_law(pair, epsilon, above=above)))
@@ -477,14 +336,14 @@ class OneBudgetProfile(PrivacyProfile):
             gamma = np.array([self.pair.gamma])
             count = SuccessRange.of(gamma, np.array([self.n - 1.0]), ulps=_ULPS)
             blocks = BlockedCount.of(count, 40.0, 75.0)
-            found = blocks.expectation(composition_values(law.one, blocks.left.astype(np.int64) + 1))
+            interval = blocks.expectation(composition_values(law.one, blocks.left.astype(np.int64) + 1))
         else:
             sums = law.diluted(self.pair.gamma)
             if not sums.finite:
                 return Interval(0.0, law.alone)
             users = replace(sums.one, counts=np.array([float(self.n)]))
-            found = positive_part(users, self.smoothing) / self.n
-        return _capped(found, law)
+            interval = positive_part(users, self.smoothing) / self.n
+        return _capped(interval, law)
 
     def guess_epsilon(self, delta: float) -> float | None:
         """Return the epsilon (nats) of the Gaussian limit, a first guess; None if it has none."""
@@ -552,6 +411,18 @@ class OwnBudgetsProfile(PrivacyProfile):
                 break
         return _capped(value, law)
 
+    def knows(self, epsilon: float) -> bool:
+        """Return whether delta was evaluated at epsilon (nats)."""
+        return epsilon in self._known
+
+    def prepare(self, epsilons: list[float]) -> None:
+        """Evaluate upper ends at several epsilons (nats) in one pass, for a continuous law rounded up."""
+        fresh = [epsilon for epsilon in epsilons if epsilon not in self._known and epsilon < self.top]
+        if self.above and fresh:
+            others = self.blankets.fewest  # fewer blanket reports hide the victim no better
+            count = TermCount(1, others.probabilities, others.counts)
+            self._known.update(upper_ends(self.pair, fresh, count, mean=True))
+
     def _resolved(self, depth: float) -> BlockedCount:
         if depth not in self._blocks:
             # h changes by about z^2/2c per user: large counts need fewer blocks for the same accuracy
@@ -617,8 +488,8 @@ class LargestProfile(PrivacyProfile):
         """Enclose the largest of the parts' deltas at epsilon."""
         worst = self.parts[0].delta(epsilon)
         for part in self._rivals(self.parts[0], epsilon, worst.lower):
-            found = part.delta(epsilon)
-            worst = Interval(max(worst.lower, found.lower), max(worst.upper, found.upper))
+            delta = part.delta(epsilon)
+            worst = Interval(max(worst.lower, delta.lower), max(worst.upper, delta.upper))
         return worst
 
     def _inverse(self, target: float) -> Interval:
@@ -629,8 +500,8 @@ class LargestProfile(PrivacyProfile):
             return worst
         for part in self._rivals(first, worst.upper, target):
             if part.delta(worst.upper).upper > target:
-                found = part.epsilon(target)
-                worst = Interval(max(worst.lower, found.lower), max(worst.upper, found.upper))
+                epsilon = part.epsilon(target)
+                worst = Interval(max(worst.lower, epsilon.lower), max(worst.upper, epsilon.upper))
         return worst
 
     def _expected_worst(self, target: float) -> PrivacyProfile:
@@ -683,10 +554,10 @@ def users_above(pairs: list[PairBlanket], epsilon: float, n: int) -> FloatArray:
     return inflated(positive_parts_above(total) / n, 4) + np.array([law.charge for law in laws])
 
 
-def _capped(found: Interval, law: LossLaw) -> Interval:
+def _capped(interval: Interval, law: LossLaw) -> Interval:
     """Add the charge; nobody is worse off than alone."""
-    upper = min(found.upper + law.charge, law.alone)
-    return Interval(min(found.lower, upper), upper)
+    upper = min(interval.upper + law.charge, law.alone)
+    return Interval(min(interval.lower, upper), upper)
 
 
 def limit_epsilon(pair: PairBlanket, blankets: float, delta: float) -> float | None:

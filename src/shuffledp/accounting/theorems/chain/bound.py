@@ -121,9 +121,9 @@ def _overlaps(share: float) -> FloatArray:
     chosen, matrices = chosen[regular], matrices[regular]
     masses = np.linalg.solve(matrices, np.array([1.0, share, share, share])[:, None])[..., 0]
     feasible = masses.min(axis=1) > -_DOUBT
-    found = np.zeros((int(feasible.sum()), 8))
-    np.put_along_axis(found, chosen[feasible], masses[feasible], axis=1)
-    return np.maximum(np.unique(np.round(found, 15), axis=0), 0.0)
+    vertices = np.zeros((int(feasible.sum()), 8))
+    np.put_along_axis(vertices, chosen[feasible], masses[feasible], axis=1)
+    return np.maximum(np.unique(np.round(vertices, 15), axis=0), 0.0)
 
 
 @lru_cache(maxsize=256)
@@ -329,8 +329,8 @@ def of_few_or_anybody(epsilon0: float, records: int, most: int, others: int, wis
     epsilon0, records, most, others, wish
         As `of_one_record`, `of_anybody`.
     """
-    found = of_one_record(records, most, others, wish)
-    return found if found[0] >= min(wish, most) else of_anybody(epsilon0, most, others, wish)
+    group = of_one_record(records, most, others, wish)
+    return group if group[0] >= min(wish, most) else of_anybody(epsilon0, most, others, wish)
 
 
 def most_copies(active: float) -> int:
@@ -432,9 +432,9 @@ class PureChainProfile(PrivacyProfile):
         groups = {form(others, share * wish + 1.0) for form in self.law.groups for share in _SHARES}
         groups = {(m, counted_copies(copies, self.law.active)) for m, copies in groups}
         chosen = [(m, copies) for m, copies in groups if copies >= _FEWEST and others - m >= _FEWEST]
-        found = np.array([(others - m, copies) for m, copies in sorted(chosen)], dtype=np.int64).reshape(-1, 2)
-        last, copies = np.tile(found, (len(CHARGES), 1)).T
-        charges = np.repeat(CHARGES, len(found))
+        pairs = np.array([(others - m, copies) for m, copies in sorted(chosen)], dtype=np.int64).reshape(-1, 2)
+        last, copies = np.tile(pairs, (len(CHARGES), 1)).T
+        charges = np.repeat(CHARGES, len(pairs))
         return PureLinks(self.law, last.astype(np.float64), copies, charges)
 
     def delta_at(self, epsilon: float) -> Interval:

@@ -319,8 +319,8 @@ def _tail(at: float | FloatArray, spread: FloatArray, weights: Weights, bounds: 
     outer = 1.0 / (theta**2 * np.sqrt(2.0 * math.pi * low))
     body = np.where(mean <= 0.0, np.minimum(inner, outer), outer)
     tilted = body + BERRY_ESSEEN * 2.0 / (math.e * theta) * third / low**1.5
-    found = np.exp(np.where(usable, log_z, 0.0)) * np.minimum(tilted, 1.0 / (math.e * theta)) + lost
-    return np.where(flat, math.inf, np.where(usable, found, math.inf).min(axis=-1))
+    bound = np.exp(np.where(usable, log_z, 0.0)) * np.minimum(tilted, 1.0 / (math.e * theta)) + lost
+    return np.where(flat, math.inf, np.where(usable, bound, math.inf).min(axis=-1))
 
 
 def remainders(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -468,12 +468,12 @@ class _Cells:
         at = int(np.argmax(self.lost <= charge))
         top = float(self.rho[at + 1])
         usable = (self.tau * (top + 1.0) < _MOST_OF_NORMAL) & bool(self.lost[at] <= charge)
-        found: list[FloatArray] = []
+        logs: list[FloatArray] = []
         for sums, sign in ((self.risen, 1.0), (self.fallen, -1.0)):
             with np.errstate(over="ignore"):
                 moment = sums[:, at] + self.above[at] * np.exp(sign * self.tau * (top - 1.0))
-            found.append(np.where(usable, np.log1p(np.where(usable, moment - 1.0, 0.0)) + 2.0 * _MOMENT_DOUBT, np.inf))
-        return found[0], found[1]
+            logs.append(np.where(usable, np.log1p(np.where(usable, moment - 1.0, 0.0)) + 2.0 * _MOMENT_DOUBT, np.inf))
+        return logs[0], logs[1]
 
 
 @lru_cache(maxsize=16)
@@ -487,14 +487,14 @@ def _cells(mu: float) -> _Cells:
     mass, part = _masses(z), _masses(z - mu)
     inside = np.divide(part, mass, out=rho[1:].copy(), where=mass > 0.0)
     share, below = (inside - rho[:-1]) / np.diff(rho), float(ndtr(z[0]))
-    found: list[FloatArray] = []
+    partial_sums: list[FloatArray] = []
     for sign, least in ((1.0, float(rho[0])), (-1.0, 0.0)):
         safe = np.clip(share + sign * _SHARE_DOUBT / mu, 0.0, 1.0)
         # beyond 700 the tilts are not used: `log_moments`
         value = np.exp(np.minimum(sign * tau[:, None] * (rho - 1.0), 700.0))
         sums = np.cumsum(value[:, :-1] * ((1.0 - safe) * mass) + value[:, 1:] * (safe * mass), axis=1)
-        found.append(sums + below * np.exp(np.minimum(sign * tau * (least - 1.0), 700.0))[:, None])
-    return _Cells(lost, rho, tau, found[0], found[1], ndtr(-z[1:]))
+        partial_sums.append(sums + below * np.exp(np.minimum(sign * tau * (least - 1.0), 700.0))[:, None])
+    return _Cells(lost, rho, tau, partial_sums[0], partial_sums[1], ndtr(-z[1:]))
 
 
 def _masses(z: FloatArray) -> FloatArray:
@@ -591,31 +591,33 @@ def links(mu: float, others: int) -> Links:
     if not SMALLEST_SHIFT <= mu <= LARGEST_SHIFT:
         raise ValueError(f"the chain theorem is evaluated for mu in [{SMALLEST_SHIFT}, {LARGEST_SHIFT}]; got {mu}")
     raised = mu * (1.0 + _ULPS)
-    found = [(charge, *best) for charge in CHARGES if (best := _groups(raised, others, charge)) is not None]
+    chosen = [(charge, *best) for charge in CHARGES if (best := _groups(raised, others, charge)) is not None]
     logs = np.arange(1.0, 40.0, 0.125) * raised
     lost = np.asarray(normal_divergence(logs, raised).upper)
-    cuts = np.array([int(np.argmax(lost <= 0.01 * charge)) for charge, _, _ in found], dtype=np.int64)
-    last = np.array([groups[-1] for _, groups, _ in found], dtype=np.float64)
-    ratio = np.array([r for _, _, r in found])
+    cuts = np.array([int(np.argmax(lost <= 0.01 * charge)) for charge, _, _ in chosen], dtype=np.int64)
+    last = np.array([groups[-1] for _, groups, _ in chosen], dtype=np.float64)
+    ratio = np.array([r for _, _, r in chosen])
     weights = Weights(
         (1.0 + (ratio - 1.0) ** 2 / (4.0 * ratio)) / last * (1.0 + _DOUBT),
         ratio / last * (1.0 + _DOUBT),
         np.exp(logs[cuts]) * (1.0 + _DOUBT),
         lost[cuts] * (1.0 + _DOUBT),
     )
-    return Links(raised, np.array([charge for charge, _, _ in found]), weights, tuple(groups for _, groups, _ in found))
+    return Links(
+        raised, np.array([charge for charge, _, _ in chosen]), weights, tuple(groups for _, groups, _ in chosen)
+    )
 
 
 def _groups(mu: float, others: int, charge: float) -> tuple[tuple[int, ...], float] | None:
     """Sizes of two to four groups with the smallest sum of squared weights found, and the last ratio."""
     means = LognormalMeans(mu, charge / _STEPS)
-    known = _RatioTable.of(means, others)
+    table = _RatioTable.of(means, others)
     sizes = np.unique(np.floor(np.geomspace(4.0, max(others / 2.0, 5.0), _SIZES)))
     chains, used = sizes[:, None], sizes  # shape (chains, groups but the last one), and how many users they take
     copies = np.floor(_KEPT * sizes / _hub_height(mu, charge / _STEPS) * (1.0 - _DOUBT))
     best: tuple[float, tuple[int, ...], float] | None = None
     for step in range(_STEPS - 1):
-        left, (low, high) = others - used, known.between(copies)
+        left, (low, high) = others - used, table.between(copies)
         most = min(float(_mean_square(high, left).min()), math.inf if best is None else best[0])
         promising = np.flatnonzero(_mean_square(low, left) <= most)  # the others are not looked at any closer
         ratio = _ratio(means, copies[promising])
@@ -636,8 +638,8 @@ def _groups(mu: float, others: int, charge: float) -> tuple[tuple[int, ...], flo
 def _mean_square(ratio: FloatArray, left: FloatArray) -> FloatArray:
     """(W) for the sum of squares of so many weights; inf where none are left."""
     there = (left >= 1.0) & np.isfinite(ratio)
-    known = np.where(there, ratio, 1.0)
-    return np.where(there, (1.0 + (known - 1.0) ** 2 / (4.0 * known)) / np.maximum(left, 1.0), math.inf)
+    safe = np.where(there, ratio, 1.0)
+    return np.where(there, (1.0 + (safe - 1.0) ** 2 / (4.0 * safe)) / np.maximum(left, 1.0), math.inf)
 
 
 def _hub_height(mu: float, charge: float) -> float:
@@ -656,8 +658,8 @@ def _hub_costs(mu: float) -> tuple[FloatArray, FloatArray]:
 def _ratio(means: LognormalMeans, copies: FloatArray) -> FloatArray:
     """(1 + s)/(1 - l) after averages of so many, rounded up; inf where nothing is left."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = (1.0 + means.excess(copies)) / (1.0 - means.shortfall(copies)) * (1.0 + _DOUBT)
-    return np.where(np.isfinite(found) & (found >= 1.0), found, math.inf)
+        ratio = (1.0 + means.excess(copies)) / (1.0 - means.shortfall(copies)) * (1.0 + _DOUBT)
+    return np.where(np.isfinite(ratio) & (ratio >= 1.0), ratio, math.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -692,9 +694,9 @@ def _front(
     order = np.argsort(used, kind="stable")
     low, high = ratio[0][order], ratio[1][order]
     order = order[low < _before(high)]
-    found = _ratio(means, copies[order])
-    kept = found < _before(found)
-    return order[kept], found[kept]
+    ratios = _ratio(means, copies[order])
+    kept = ratios < _before(ratios)
+    return order[kept], ratios[kept]
 
 
 def _before(values: FloatArray) -> FloatArray:

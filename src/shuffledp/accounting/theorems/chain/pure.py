@@ -181,8 +181,8 @@ class Kinds(NamedTuple):
     @classmethod
     def within(cls, moments: RatioMoments) -> Kinds:
         """Return the one kind whose moments are bounds."""
-        found = (moments.second, moments.third, moments.absolute, moments.absolute, moments.fourth)
-        return cls(*(np.array([float(each)]) for each in found))
+        bounds = (moments.second, moments.third, moments.absolute, moments.absolute, moments.fourth)
+        return cls(*(np.array([float(each)]) for each in bounds))
 
     def fewer(self) -> Kinds:
         """Return at most a few of the kinds and one that bounds the others, which have a smaller second moment."""
@@ -283,8 +283,8 @@ class PureLinks:
         normal = sd * _PHI0 * np.exp(-0.5 * z * z) * mills_slope(z)
         room = short < 1.0
         uneven = _PHI0 * sd * self._spread / (2.0 * np.where(room, 1.0 - short, 1.0))
-        found = (1.0 + self.charges) * normal + uneven + (1.0 + s) * absolute / (2.0 * second * self.last)
-        return np.where(room, found, math.inf)
+        centre = (1.0 + self.charges) * normal + uneven + (1.0 + s) * absolute / (2.0 * second * self.last)
+        return np.where(room, centre, math.inf)
 
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # what is not finite is not good
     def _tail(self, growth: float, kinds: Kinds, paid: FloatArray, least: float) -> float:
@@ -402,9 +402,9 @@ class _Scaled(NamedTuple):
         Where S will be padded to V, it is less by what makes G_2 about as large as G_0.
         """
         worst = np.argmax(self.second / 2.0 + self.third / 6.0, axis=0)[None]
-        found = np.take_along_axis(self.second + self.third, worst, axis=0)[0] - self.curve
-        padded = self._padded(found)
-        return np.maximum(found - 0.6 * padded * self.absolute.max(axis=0), 0.5 * self.second.max(axis=0))
+        tilted_variance = np.take_along_axis(self.second + self.third, worst, axis=0)[0] - self.curve
+        padded = self._padded(tilted_variance)
+        return np.maximum(tilted_variance - 0.6 * padded * self.absolute.max(axis=0), 0.5 * self.second.max(axis=0))
 
     def falls(self, power: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return phi, rho and ln K with (V/v)^power <= K e^(rho (V - v)) for all v from phi V to V, rho at most 0.3.
@@ -501,8 +501,8 @@ class Averages:
         exponent = x + factor[:, None] * (square / (1.0 - square))
         slope = 1.0 + factor[:, None] * (2.0 * x / (1.0 - square) ** 2)
         beyond = 1.0 + np.maximum(slope * (self.values - 1.0 - x), 0.0)
-        found = (np.exp(np.minimum(exponent, _LARGEST_EXPONENT)) * beyond) @ self.masses
-        return np.where(exponent.max(axis=1) < _LARGEST_UNEVEN, found * (1.0 + _DOUBT), math.inf)
+        mean = (np.exp(np.minimum(exponent, _LARGEST_EXPONENT)) * beyond) @ self.masses
+        return np.where(exponent.max(axis=1) < _LARGEST_UNEVEN, mean * (1.0 + _DOUBT), math.inf)
 
 
 @lru_cache(maxsize=64)
@@ -566,8 +566,8 @@ def _on_a_line(values: FloatArray, masses: FloatArray) -> tuple[FloatArray, Floa
     step = points[1] - points[0]
     left = np.clip(((values - points[0]) / step).astype(np.int64), 0, _POINTS - 2)
     share = np.clip((values - points[left]) / step, 0.0, 1.0)
-    found = np.bincount(left, masses * (1.0 - share), _POINTS) + np.bincount(left + 1, masses * share, _POINTS)
-    return points, found.astype(np.float64)
+    split_masses = np.bincount(left, masses * (1.0 - share), _POINTS) + np.bincount(left + 1, masses * share, _POINTS)
+    return points, split_masses.astype(np.float64)
 
 
 def copies_of(size: int, log_ratio: float) -> int:

@@ -124,10 +124,10 @@ def _log_cdf(count: SuccessCount, x: FloatArray) -> FloatArray:
     logs = log_mgf + t * np.minimum(x, count.mean)[:, None]
     best = np.argmin(logs, axis=1)
     doubt = roundoff(8, np.abs(log_mgf[best]) * count.counts.size + t[best] * x + 1.0)
-    found = np.where(x >= count.mean, 0.0, logs[np.arange(x.size), best] + doubt)
+    bound = np.where(x >= count.mean, 0.0, logs[np.arange(x.size), best] + doubt)
     # at x = 0 the best tilt is infinite
     none = float(np.log1p(-np.minimum(count.probabilities, LARGEST_BELOW_ONE)) @ count.counts) if count.n else 0.0
-    return np.where(x == 0.0, np.minimum(found, deflated(none, 2.0 * count.counts.size + 16.0)), np.minimum(found, 0.0))
+    return np.where(x == 0.0, np.minimum(bound, deflated(none, 2.0 * count.counts.size + 16.0)), np.minimum(bound, 0.0))
 
 
 def _log_pmf(clones: SuccessRange, x: FloatArray) -> FloatArray:
@@ -233,15 +233,15 @@ class ClonePairProfile(PrivacyProfile):
 
     def log_delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
         """Enclose log delta(epsilon), for both directions alike, also where delta is far below the smallest double."""
-        found, _ = super().log_delta_pair(epsilon)
-        loose = found.upper - found.lower > 1e-2  # little resolved of the far tail of the clones
-        if (found.lower < LOG_DEEP or loose) and epsilon < self.epsilon0:
+        log_delta, _ = super().log_delta_pair(epsilon)
+        loose = log_delta.upper - log_delta.lower > 1e-2  # little resolved of the far tail of the clones
+        if (log_delta.lower < LOG_DEEP or loose) and epsilon < self.epsilon0:
             scale, excess = victim_line(epsilon, self.epsilon0)
             if math.isfinite(excess):
                 deep = log_expectation(self.clones, excess) + Interval(scale, scale).inflated(10).log()
-                upper = min(found.upper, deep.upper)
-                found = Interval(min(max(found.lower, deep.lower), upper), upper)
-        return found, found
+                upper = min(log_delta.upper, deep.upper)
+                log_delta = Interval(min(max(log_delta.lower, deep.lower), upper), upper)
+        return log_delta, log_delta
 
     def _resolved(self, depth: float) -> BlockedCount:
         if depth not in self._blocks:
@@ -389,8 +389,8 @@ class CloneCurve:
     @staticmethod
     def _values(blocks: BlockedCount, excess: FloatArray) -> tuple[FloatArray, FloatArray]:
         psi = noiseless_divergence(np.broadcast_to(blocks.left, (excess.size, blocks.left.size)), excess[:, None])
-        found = [blocks.expectation(Enclosure(*row)) for row in zip(psi.lower, psi.upper, strict=True)]
-        return np.array([f.lower for f in found]), np.array([f.upper for f in found])
+        expectations = [blocks.expectation(Enclosure(*row)) for row in zip(psi.lower, psi.upper, strict=True)]
+        return np.array([f.lower for f in expectations]), np.array([f.upper for f in expectations])
 
     def epsilons(self, epsilon0: FloatArray, delta: float) -> Enclosure:
         """Enclose each victim's central epsilon at delta, shape (victims,), by bisection to the safe side."""

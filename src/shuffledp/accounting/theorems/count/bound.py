@@ -130,8 +130,8 @@ def lie_probability(epsilon0: FloatArray) -> FloatArray:
 
 def scaled_logs(logs: Interval, scale: float) -> Interval:
     """Add the logarithm of ``scale`` to an enclosure of log psi, rounded outward; ``scale`` is good to 8 roundoffs."""
-    found = logs + Interval(scale, scale).inflated(10).log()
-    return Interval(min(found.lower, 0.0), min(found.upper, 0.0))
+    scaled = logs + Interval(scale, scale).inflated(10).log()
+    return Interval(min(scaled.lower, 0.0), min(scaled.upper, 0.0))
 
 
 def exp_interval(logs: Interval) -> Interval:
@@ -190,8 +190,8 @@ class VectorProfile(PrivacyProfile):
         if self._size == 1:
             return super()._inverse(target)
         near = self._sampled.epsilon(target).lower
-        found = self._one(self.vectors.climbed(self._excess(near))).epsilon(target).lower
-        return Interval(found, self.epsilon0)
+        lower = self._one(self.vectors.climbed(self._excess(near))).epsilon(target).lower
+        return Interval(lower, self.epsilon0)
 
     @cached_property
     def _sampled(self) -> VectorProfile:
@@ -286,17 +286,17 @@ class CoverProfile(PrivacyProfile):
         guess : float or None
             Where the result is expected, in nats; None: the Gaussian limit.
         """
-        top, known = self._top(target), dict[float, float]()
+        top, deltas = self._top(target), dict[float, float]()
 
         def most(epsilon: float) -> float:
-            if epsilon not in known:
-                known[epsilon] = self.delta_above(epsilon)
-            return known[epsilon]
+            if epsilon not in deltas:
+                deltas[epsilon] = self.delta_above(epsilon)
+            return deltas[epsilon]
 
         if guess is not None and 0.0 < guess < top:
-            found = self._fast_crossing(most, target, guess, top)
-            if found is not None:
-                return Upper(found)
+            upper = self._fast_crossing(most, target, guess, top)
+            if upper is not None:
+                return Upper(upper)
         if most(0.0) <= target:
             return Upper(0.0)
         return Upper(crossing(most, target, 0.0, top, guess, self.tolerance)[1])
@@ -390,8 +390,8 @@ class WorstCountProfile(PrivacyProfile):
             hoped = lower * factor
             if not 0.0 < hoped < self.epsilon0:
                 return None
-            cover, found = self._cut(cover, hoped, target)
-            if found <= target:
+            cover, delta = self._cut(cover, hoped, target)
+            if delta <= target:
                 return None if cover.parts == (fine,) else hoped
         return self._above(cover).upper_epsilon(target, hoped)
 
@@ -495,8 +495,8 @@ def worst_curve(budgets: Budgets, delta: float) -> CloneCurve:
     grid, psi = [0.0], [exp_interval(Interval(-math.inf, min(cover.log_psi_above(0.0), 0.0))).upper]
     while psi[-1] > 0.1 * delta and len(grid) < _CURVE_POINTS and grid[-1] < 1e290:
         grid.append(grid[-1] + max(step, _CURVE_RATIO * grid[-1]))
-        found = cover.log_psi_above(deflated(grid[-1], 4))
-        psi.append(min(psi[-1], exp_interval(Interval(-math.inf, min(found, 0.0))).upper))
+        log_psi = cover.log_psi_above(deflated(grid[-1], 4))
+        psi.append(min(psi[-1], exp_interval(Interval(-math.inf, min(log_psi, 0.0))).upper))
     return CloneCurve(np.array(grid), Enclosure(np.zeros(len(psi)), np.array(psi)))
 
 
@@ -554,8 +554,8 @@ class CountBound(AmplificationBound):
             raise OutOfRegime("count is not evaluated level by level for more than 32 levels; see 'clones'")
         channel = two_outcomes(setting.law)
         if channel is not None:  # everybody has the same chances, whatever the stated budget
-            found = channel_count(channel, setting.budgets.n, above=True).epsilon(delta)
-            return Enclosure(np.full(levels.size, found.lower), np.full(levels.size, found.upper))
+            epsilon = channel_count(channel, setting.budgets.n, above=True).epsilon(delta)
+            return Enclosure(np.full(levels.size, epsilon.lower), np.full(levels.size, epsilon.upper))
         return worst_curve(setting.budgets, delta).epsilons(setting.budgets.epsilons[levels], delta)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:

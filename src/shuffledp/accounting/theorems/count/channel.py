@@ -65,15 +65,15 @@ class RecordVectors:
         """Enclose log psi(excess) of each vector, psi the best threshold test's value on the ones (or zeros)."""
         others = self.groups.counts - self.ones
         held = (others, self.ones) if zeros else (self.ones, others)
-        found = self.groups.crowds(*held, np.zeros(self.ones.shape[0])).best_thresholds(excess)
-        return found.lower, found.upper
+        enclosure = self.groups.crowds(*held, np.zeros(self.ones.shape[0])).best_thresholds(excess)
+        return enclosure.lower, enclosure.upper
 
     def log_psi_pair(self, excess: float) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
         """Enclose log psi(excess) of each vector, once for counted ones and once for counted zeros."""
         others, size = self.groups.counts - self.ones, self.ones.shape[0]
         held = np.concatenate((self.ones, others)), np.concatenate((others, self.ones))
-        found = self.groups.crowds(*held, np.zeros(2 * size)).best_thresholds(excess)
-        return (found.lower[:size], found.upper[:size]), (found.lower[size:], found.upper[size:])
+        enclosure = self.groups.crowds(*held, np.zeros(2 * size)).best_thresholds(excess)
+        return (enclosure.lower[:size], enclosure.upper[:size]), (enclosure.lower[size:], enclosure.upper[size:])
 
     def worst(self, excess: float) -> RecordVectors:
         """Return the single record vector with the largest psi over both directions, compared in plain doubles."""
@@ -201,10 +201,10 @@ class Outcome:
         line = self.line(epsilon, above=above)
         if line is None or line[0] <= 0.0:
             return np.full(likely.shape, -math.inf)
-        found = self.crowds(likely, unlikely, outwards=above).best_thresholds(line[1])
+        enclosure = self.crowds(likely, unlikely, outwards=above).best_thresholds(line[1])
         shift = math.log(line[0])
         doubt = 32.0 * EPS * (1.0 + abs(shift))
-        return found.upper + (shift + doubt) if above else found.lower + (shift - doubt)
+        return enclosure.upper + (shift + doubt) if above else enclosure.lower + (shift - doubt)
 
 
 _BOXES, _TRIED, _SAMPLE_OF_CHANNEL = 2048, 129, 33
@@ -266,8 +266,8 @@ class ChannelCountProfile(PrivacyProfile):
 
     def delta_at(self, epsilon: float) -> Interval:
         """Bound delta at one epsilon (nats) from one side: the largest over the vectors and both directions."""
-        found = exponentials(max(float(logs.max()) for logs in self._logs(epsilon)))
-        return Interval(0.0, found.upper) if self.above else Interval(found.lower, 1.0)
+        delta = exponentials(max(float(logs.max()) for logs in self._logs(epsilon)))
+        return Interval(0.0, delta.upper) if self.above else Interval(delta.lower, 1.0)
 
     def delta_pair(self, epsilon: float) -> tuple[Interval, Interval]:
         """Bound delta at one epsilon (nats) in both directions; of a witness both belong to one record vector."""
@@ -285,8 +285,8 @@ class ChannelCountProfile(PrivacyProfile):
         if worst.delta(0.0).lower <= target:
             return Interval(0.0, top)
         guess = self.guess_epsilon(target)
-        found, _ = crossing(lambda e: worst.delta(e).lower, target, 0.0, top, guess, self.tolerance)
-        return Interval(found, top)
+        lower, _ = crossing(lambda e: worst.delta(e).lower, target, 0.0, top, guess, self.tolerance)
+        return Interval(lower, top)
 
     def _near(self, target: float) -> float:
         """About where a few of the vectors reach a delta."""

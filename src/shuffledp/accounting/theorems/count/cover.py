@@ -252,22 +252,22 @@ class LargestBox:
         if place and self._asked[place - 1] == excess:
             return Upper(float(self._bounds[place - 1].max()))
         if place and self.boxes > _LIKELY:
-            found = self._narrowed(excess, chords(excess, self._asked[place - 1 :], self._bounds[place - 1 :]))
+            bounds = self._narrowed(excess, chords(excess, self._asked[place - 1 :], self._bounds[place - 1 :]))
         else:
-            found = self.evaluated(excess, None)
+            bounds = self.evaluated(excess, None)
         if len(self._asked) < _MOST_KEPT // self.boxes:
             self._asked.insert(place, excess)
-            self._bounds.insert(place, found)
-        return Upper(float(found.max()))
+            self._bounds.insert(place, bounds)
+        return Upper(float(bounds.max()))
 
-    def _narrowed(self, excess: float, found: FloatArray) -> FloatArray:
+    def _narrowed(self, excess: float, bounds: FloatArray) -> FloatArray:
         """Evaluate boxes until no other one's known bound is above the largest value; return the bounds of all."""
-        likely = np.argpartition(found, -_LIKELY)[-_LIKELY:]
-        found[likely] = self.evaluated(excess, likely)
-        above = found > found[likely].max()
+        likely = np.argpartition(bounds, -_LIKELY)[-_LIKELY:]
+        bounds[likely] = self.evaluated(excess, likely)
+        above = bounds > bounds[likely].max()
         if above.any():  # none of the likely ones, whose largest this is
-            found[above] = self.evaluated(excess, np.flatnonzero(above))
-        return found
+            bounds[above] = self.evaluated(excess, np.flatnonzero(above))
+        return bounds
 
 
 def chords(excess: float, ends: list[float], bounds: list[FloatArray]) -> FloatArray:
@@ -374,10 +374,10 @@ def _best_cuts(s: FloatArray, n: FloatArray, most: int, *, outwards: bool) -> ND
     for _ in range(most - 1):
         options = np.concatenate(([[np.inf] * ends.size], best[:-1, None] + cost[1:]))
         chosen = options.argmin(axis=0)
-        found = options[chosen, np.arange(ends.size)]
-        better = found < best
+        least = options[chosen, np.arange(ends.size)]
+        better = least < best
         came = np.vstack((came, np.where(better, chosen, -1)))
-        best = np.where(better, found, best)
+        best = np.where(better, least, best)
     cuts, at = list[int](), ends.size - 1
     for row in came[::-1]:
         if row[at] > 0:
@@ -604,8 +604,8 @@ class SpreadCover:
         """Return an upper bound on log psi(excess) over all record vectors, with the charge for unlikely counts."""
         sure = self.sure.log_psi_above(excess)
         charge = math.log(self.charge) if self.charge > 0.0 else -math.inf
-        found = float(np.logaddexp(self.likely.log_psi_above(excess), sure + charge))
-        return min(sure, Upper(found + roundoff(8, 1.0 + abs(found))))
+        charged = float(np.logaddexp(self.likely.log_psi_above(excess), sure + charge))
+        return min(sure, Upper(charged + roundoff(8, 1.0 + abs(charged))))
 
 
 Cover = CountCover | SpreadCover

@@ -283,8 +283,8 @@ def epsilons_among_all(budgets: Budgets, epsilon0: FloatArray, delta: float) -> 
 def _bisect_many(test: TabledTest, epsilon0: FloatArray, delta: float) -> FloatArray:
     if epsilon0.size > 2000:  # the others take the next smaller victim's: a smaller budget leaks no more
         chosen = np.unique(np.linspace(0, epsilon0.size - 1, 2000).astype(np.int64))
-        found = _bisect_many(test, epsilon0[chosen], delta)
-        return found[np.searchsorted(chosen, np.arange(epsilon0.size), side="right") - 1]
+        epsilons = _bisect_many(test, epsilon0[chosen], delta)
+        return epsilons[np.searchsorted(chosen, np.arange(epsilon0.size), side="right") - 1]
     useful = test.through.lower > 1e-3 * delta
     through, before = test.through.lower[useful], test.before.upper[useful]
 
@@ -368,10 +368,10 @@ class CountWitness(AmplificationBound):
             raise OutOfRegime(f"count-exact of a channel is not evaluated for more than {MANY_LEVELS} levels")
         epsilons = budgets.epsilons[levels]
         if shows_levels(setting):
-            found = epsilons_among_equals(epsilons, budgets.counts[levels].astype(np.float64) - 1.0, delta)
+            lower = epsilons_among_equals(epsilons, budgets.counts[levels].astype(np.float64) - 1.0, delta)
         else:
-            found = epsilons_among_all(budgets, epsilons, delta)
-        return Enclosure(found, found)
+            lower = epsilons_among_all(budgets, epsilons, delta)
+        return Enclosure(lower, lower)
 
     def any_victim(self, setting: Setting) -> Callable[[float], PrivacyProfile]:
         """Return a function from a victim's budget to a profile: the count of all users, the others on record x0.

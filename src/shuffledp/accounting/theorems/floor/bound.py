@@ -292,13 +292,16 @@ def among_cells(dummies: NormalDummies, kept: Kept) -> WeightedPair:
     some = mass > _FEW
     charge = float((~some).sum()) * 2.0 * _FEW
     mass, ratio, forward = mass[some], smaller[some] / larger[some], (first > second)[some]
-    known = kept.keep + kept.rest * ratio  # (C2): of the larger law, whose other part tells nothing
+    larger_ratio = kept.keep + kept.rest * ratio  # (C2): of the larger law, whose other part tells nothing
     nothing = kept.rest * float((mass * (1.0 - ratio))[forward].sum()) + (1e-13 if kept.rest else 0.0)
-    known = np.where(ratio == 1.0, 1.0, known)
+    larger_ratio = np.where(ratio == 1.0, 1.0, larger_ratio)
     weights = np.append(mass, nothing) if nothing else mass
-    told = [np.where(forward, known, ratio), np.where(forward, ratio, np.where(ratio == 1.0, 1.0, known))]
-    told = [np.append(side, 1.0) if nothing else side for side in told]
-    return WeightedPair(weights, told[0], told[1], one + two + 16.0 * EPS, 32.0, charge)
+    ratios = [
+        np.where(forward, larger_ratio, ratio),
+        np.where(forward, ratio, np.where(ratio == 1.0, 1.0, larger_ratio)),
+    ]
+    ratios = [np.append(side, 1.0) if nothing else side for side in ratios]
+    return WeightedPair(weights, ratios[0], ratios[1], one + two + 16.0 * EPS, 32.0, charge)
 
 
 def _density(count: FloatArray, total: int, reports: int, one_in: int, kept: Kept) -> FloatArray:
@@ -357,8 +360,8 @@ def _span(total: int, chance: float) -> FloatArray:
     """
     whole = np.arange(float(total) + 1.0) if total <= 64 else _grid(total, chance)
     inside = (counts.sf(whole, float(total), chance) >= _REST) & (counts.cdf(whole, float(total), chance) >= _REST)
-    found = whole[inside]
-    return found if total > 64 else whole
+    likely = whole[inside]
+    return likely if total > 64 else whole
 
 
 def _grid(total: int, chance: float) -> FloatArray:
@@ -426,11 +429,11 @@ class Floor(PrivacyProfile):
     def delta_at(self, epsilon: float) -> Interval:
         """Enclose delta(epsilon): above by the dominating pairs, below by pairs that an observer attains."""
         at, above = min(epsilon, _FARTHEST), self._whole(True)
-        found = above.divergence(at)
+        divergence = above.divergence(at)
         # a sum of losses encloses that of the dominating laws, which says nothing from below
         exact = self.below is self.above and not isinstance(above, LossSum)
-        lower = found.lower if exact else self._whole(False).divergence(at).lower
-        return Interval(min(lower, found.upper) if epsilon <= _FARTHEST else 0.0, found.upper)
+        lower = divergence.lower if exact else self._whole(False).divergence(at).lower
+        return Interval(min(lower, divergence.upper) if epsilon <= _FARTHEST else 0.0, divergence.upper)
 
     def keeps(self, epsilon: float, delta: float) -> bool:
         """Return whether the person's reports are certified to be (epsilon, delta)-private.
@@ -455,9 +458,9 @@ class Floor(PrivacyProfile):
         if len(self.above) > 1 or len(self.below) > 1:
             return super()._inverse(target)
         above, below = next(iter(self.above)), next(iter(self.below))
-        found = above.epsilon(target)
-        lower = found.lower if below is above else below.epsilon(target).lower
-        upper = min(found.upper, self.top)
+        epsilon = above.epsilon(target)
+        lower = epsilon.lower if below is above else below.epsilon(target).lower
+        upper = min(epsilon.upper, self.top)
         return Interval(min(lower, upper), upper)
 
     def _whole(self, above: bool) -> WeightedPair | ProductPair | LossSum:
@@ -478,9 +481,9 @@ class Floor(PrivacyProfile):
 
 def _counted(laws: list[LossLaw]) -> tuple[tuple[LossLaw, ...], tuple[int, ...]]:
     """Different laws, and how often each occurs."""
-    known = {id(law): law for law in laws}
+    distinct = {id(law): law for law in laws}
     every = [id(law) for law in laws]
-    return tuple(known.values()), tuple(every.count(one) for one in known)
+    return tuple(distinct.values()), tuple(every.count(one) for one in distinct)
 
 
 def floor_profile(
@@ -536,10 +539,10 @@ def floor_profile(
     >>> 0.997 < floor.epsilon(1e-6).upper < 1.0
     True
     """
-    family, known = check_dummies(randomizer, dummies)
-    if isinstance(known, BallDummies):
+    family, checked = check_dummies(randomizer, dummies)
+    if isinstance(checked, BallDummies):
         raise InvalidInput("ball dummies are one law for all questions together: ask ball_floor for their floor")
-    dummies, sets = known, family.report_sets
+    dummies, sets = checked, family.report_sets
     reports = whole_number(reports, "reports", 1, MOST_REPORTS)
     most, least, top = _kept(sets.one_in, epsilon0) if draw is None else _drawn(sets.one_in, sets.disjoint, draw)
     above = _pairs(sets.one_in, sets.disjoint, dummies, reports, most)
@@ -719,5 +722,5 @@ class FloorBound(AmplificationBound):
             capped = setting.changed_reports == setting.rounds == 1
             return epsilons_by_anchors(epsilons, delta, lambda e: composed(self.one_round(setting, e), setting.rounds),
                                        capped=capped)  # fmt: skip
-        found = [self.profile(setting, float(epsilon0)).epsilon(delta) for epsilon0 in epsilons]
-        return Enclosure(np.array([f.lower for f in found]), np.array([f.upper for f in found]))
+        intervals = [self.profile(setting, float(epsilon0)).epsilon(delta) for epsilon0 in epsilons]
+        return Enclosure(np.array([f.lower for f in intervals]), np.array([f.upper for f in intervals]))

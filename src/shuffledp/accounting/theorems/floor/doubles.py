@@ -107,12 +107,12 @@ class Shape:
     @cached_property
     def power(self) -> int:
         """bend^(4 h + 2) over 2^160, rounded up."""
-        found = 1 << FINE
+        bend_power = 1 << FINE
         for bit in f"{4 * self.middle + 2:b}":
-            found = -(-found * found >> FINE)
+            bend_power = -(-bend_power * bend_power >> FINE)
             if bit == "1":
-                found = -(-found * self.bend >> FINE)
-        return found
+                bend_power = -(-bend_power * self.bend >> FINE)
+        return bend_power
 
     @cached_property
     def squares(self) -> list[int]:
@@ -130,14 +130,14 @@ class Shape:
 
         Where p/q may exceed 1 they are upper bounds on p/q and q/p, else s is 0 and r a lower bound on q/p.
         """
-        bend, one, found = self.bend, 1 << FINE, list[tuple[int, int]]()
+        bend, one, bounds = self.bend, 1 << FINE, list[tuple[int, int]]()
         low, high = self.ratios.up_to(2 * self.middle + 1)
         for d in range(1 - 2 * self.middle, 2 * self.middle + 2):
             power, under = (high[d], low[d]) if d >= 0 else (-(-(one << FINE) // low[-d]), (one << FINE) // high[-d])
             ratio = -(-bend * power >> FINE)
             share = min(one, -(-(bend << FINE) // under))
-            found.append((ratio, share) if ratio > one else ((one << FINE) // ratio, 0))
-        return found
+            bounds.append((ratio, share) if ratio > one else ((one << FINE) // ratio, 0))
+        return bounds
 
 
 @lru_cache(maxsize=256)
@@ -190,11 +190,11 @@ class _Sum:
         edge, middle = short.size // 2, long.size // 2
         part = long[middle - edge : middle + edge + reach + 1]
         padded = np.pad(part, (0, 2 * edge + reach + 1 - part.size))
-        found = np.convolve(padded, short, "valid")
+        weights = np.convolve(padded, short, "valid")
         mine, theirs = self.doubt * self.weights[0], other.doubt * other.weights[0]
         lost = mine * other.both.sum() + theirs * self.both.sum() + mine * theirs * terms
         roundoffs = self.roundoffs + other.roundoffs + short.size + 2.0
-        return _Sum(found, roundoffs, 1.01 * lost / found[0] + _DOUBT)
+        return _Sum(weights, roundoffs, 1.01 * lost / weights[0] + _DOUBT)
 
 
 @lru_cache(maxsize=128)
@@ -338,33 +338,33 @@ def _losses(pair: _Unhidden, lattice: _Lattice, keep: int) -> _Losses:
     places = np.where(above, n, -n)
     start = min(int(places.min()), 0)
     many = max(int(places.max()), 0) - start + 2
-    found = np.zeros(many)
-    found += np.bincount(places - start, own * (1.0 - part), many)
-    found += np.bincount(places - start + 1, own * part, many)
-    found[-start] += hide * level
-    begin, chances = _likely(start, found)
+    masses = np.zeros(many)
+    masses += np.bincount(places - start, own * (1.0 - part), many)
+    masses += np.bincount(places - start + 1, own * part, many)
+    masses[-start] += hide * level
+    begin, chances = _likely(start, masses)
     return _Losses(begin, chances, kappa * pair.ends, pair.roundoffs + 2.0 * own.size + 32.0, pair.doubt)
 
 
 def _together(laws: Sequence[tuple[_Losses, int]]) -> _Losses | None:
     """Return the law of the sum of independent losses, each so many times; None where that would take long."""
-    found = list[_Losses]()
+    terms = list[_Losses]()
     for law, times in laws:
         power, left = law, times
         while left:
             if left & 1:
-                found.append(power)
+                terms.append(power)
             left >>= 1
             if left:
                 if power.chances.size**2 > _MOST_PRODUCTS:
                     return None
                 power = power.times(power)
-    while len(found) > 1:
-        pairs = list(zip(found[::2], found[1::2], strict=False))
+    while len(terms) > 1:
+        pairs = list(zip(terms[::2], terms[1::2], strict=False))
         if any(one.chances.size * two.chances.size > _MOST_PRODUCTS for one, two in pairs):
             return None
-        found = [one.times(two) for one, two in pairs] + found[len(found) & ~1 :]
-    return found[0]
+        terms = [one.times(two) for one, two in pairs] + terms[len(terms) & ~1 :]
+    return terms[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -425,10 +425,10 @@ class Rough:
         gains = np.zeros(n.size)
         gains[first : first + listed.size] = np.maximum(1.0 - factor / listed, 0.0)
         gains[first + listed.size :] = 1.0
-        found, beyond = (law.infinite + float(law.chances @ each) for each in (gains[:-1], gains[1:]))
+        middle, beyond = (law.infinite + float(law.chances @ each) for each in (gains[:-1], gains[1:]))
         apart = self.apart * EPS
         relative = (law.roundoffs + law.chances.size + 16.0) * EPS + law.doubt
         if apart > _MOST_APART or relative > _MOST_APART:
             return Interval(0.0, math.inf)
-        width = 2.0 * (relative * found + apart * beyond + 4.0 * apart * apart + self.moved)
-        return Interval(max(found - width, 0.0), found + width)
+        width = 2.0 * (relative * middle + apart * beyond + 4.0 * apart * apart + self.moved)
+        return Interval(max(middle - width, 0.0), middle + width)

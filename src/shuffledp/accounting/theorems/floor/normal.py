@@ -64,8 +64,8 @@ class Losses:
         """
         mine, theirs = sum(self.chances), sum(other.chances)
         lost = self.infinite * (theirs + other.infinite) + mine * other.infinite
-        found = [-(-each >> MASS) for each in _product(self.chances, other.chances)]
-        return _window(self.start + other.start, found, -(-lost >> MASS))
+        chances = [-(-each >> MASS) for each in _product(self.chances, other.chances)]
+        return _window(self.start + other.start, chances, -(-lost >> MASS))
 
 
 def _window(start: int, chances: list[int], infinite: int) -> Losses:
@@ -110,7 +110,7 @@ def _unhidden(cells: StatedCells, shape: Shape) -> tuple[list[int], int]:
     others, doubt = _other_cells(cells)
     weights = (shape.squares, shape.pairs)
     sums = [_sums_to([each * side[1 - parity] for each in weights[parity]], others, doubt, parity) for parity in (0, 1)]
-    found, total, ends = [0] * (4 * h + 1), 0, 0
+    masses, total, ends = [0] * (4 * h + 1), 0, 0
     for apart in range(2 * h + 1):  # |x - y|, x and y from the middle in the two cells: i - j = x - y + 1
         half, parity = divmod(apart, 2)
         last = h - half - parity  # |x + y| = 2 last + parity at most
@@ -118,10 +118,10 @@ def _unhidden(cells: StatedCells, shape: Shape) -> tuple[list[int], int]:
         weight = weights[parity][half]
         every, inside = weight * upper[last + 1], weight * upper[last]
         total += weight * lower[last + 1] << (apart > 0)
-        found[2 * h - apart] = every
-        found[2 * h + apart] = inside  # x = h or y = -h is left out: then q is 0
+        masses[2 * h - apart] = every
+        masses[2 * h + apart] = inside  # x = h or y = -h is left out: then q is 0
         ends += every - inside
-    return [-(-(mass * power) // total) for mass in found], -(-(ends * power) // total)
+    return [-(-(mass * power) // total) for mass in masses], -(-(ends * power) // total)
 
 
 def _sums_to(shape: list[int], others: list[int], doubt: int, parity: int) -> tuple[list[int], list[int]]:
@@ -156,10 +156,10 @@ def _total(weights: tuple[int, ...], cells: int, reach: int) -> tuple[list[int],
         middle = len(weights) // 2
         return [*weights[middle:], *[0] * reach][: reach + 1], 0
     (mine, own), (theirs, other) = (_cells_together(weights, part) for part in (cells // 2, cells - cells // 2))
-    found = _upper_half(mine, theirs, reach)
+    half = _upper_half(mine, theirs, reach)
     doubt = own * sum(theirs) + other * sum(mine) + own * other * cells * len(weights)
-    shift = max(found[0].bit_length() - _KEPT, 0)
-    return [each >> shift for each in found], (doubt >> shift) + 2 if shift else doubt
+    shift = max(half[0].bit_length() - _KEPT, 0)
+    return [each >> shift for each in half], (doubt >> shift) + 2 if shift else doubt
 
 
 @lru_cache(maxsize=128)
@@ -192,8 +192,8 @@ def _upper_half(one: tuple[int, ...], two: tuple[int, ...], reach: int) -> list[
     """
     middle = (len(one) + len(two)) // 2 - 1
     if max(len(one), len(two)) > _MOST_TERMS:
-        found = _product(one, two)[middle : middle + reach + 1]
-        return found + [0] * (reach + 1 - len(found))
+        coefficients = _product(one, two)[middle : middle + reach + 1]
+        return coefficients + [0] * (reach + 1 - len(coefficients))
     first = middle - len(one) + 1  # the coefficient m + t of the product takes m + t - len(one) + 1, ..., m + t of two
     before, after = max(-first, 0), max(middle + reach + 1 - len(two), 0)
     sums = [np.zeros(reach + 1, dtype=np.int64) for _ in range(5)]
@@ -208,13 +208,13 @@ def _upper_half(one: tuple[int, ...], two: tuple[int, ...], reach: int) -> list[
 
 def _digits(numbers: tuple[int, ...]) -> list[FloatArray]:
     """Return the digits of numbers below 2^64 in base 2^22, from the last; each from -2^21 to 2^21."""
-    left, found = np.array(numbers, dtype=np.uint64), list[FloatArray]()
+    left, by_place = np.array(numbers, dtype=np.uint64), list[FloatArray]()
     for _ in range(3):
         carried = left >> np.uint64(21) & np.uint64(1)
         digits = (left & np.uint64((1 << 22) - 1)).astype(np.int64) - (carried << np.uint64(22)).astype(np.int64)
-        found.append(digits.astype(np.float64))
+        by_place.append(digits.astype(np.float64))
         left = (left >> np.uint64(22)) + carried
-    return found
+    return by_place
 
 
 @lru_cache(maxsize=256)
@@ -234,7 +234,7 @@ def losses_of(cells: StatedCells, ratios: Ratios, keep: int) -> Losses:
     hidden, infinite = _unhidden(cells, shape)
     low, high = ratios.beyond(shape.likely[-1][0])
     one, hide = 1 << FINE, WHOLE - keep
-    found = Counter[int]()
+    masses = Counter[int]()
     level, lost = infinite, keep * infinite  # level: of the loss 0, to be hidden
     for mass, (ratio, share) in zip(hidden, shape.likely, strict=True):
         if not mass:
@@ -250,11 +250,11 @@ def losses_of(cells: StatedCells, ratios: Ratios, keep: int) -> Losses:
             lost += own << 64
             continue
         higher = -(-own * up >> FINE)
-        found[n + 1] += higher
-        found[n] += max(own - higher, 0) + _SPLIT
-    found[0] += -(-hide * level >> 64)
-    start, end = min(found), max(found)
-    chances = [-(-found[n] >> FINE - MASS) for n in range(start, end + 1)]
+        masses[n + 1] += higher
+        masses[n] += max(own - higher, 0) + _SPLIT
+    masses[0] += -(-hide * level >> 64)
+    start, end = min(masses), max(masses)
+    chances = [-(-masses[n] >> FINE - MASS) for n in range(start, end + 1)]
     return _window(start, chances, -(-lost >> 64 + FINE - MASS))
 
 
@@ -338,13 +338,13 @@ class NormalFloor(PrivacyProfile):
         least = int(factor * (1 << FINE))
         law = self.losses
         _, high = self._ratios.up_to(max(law.start + len(law.chances), 0))
-        found = law.infinite
+        total = law.infinite
         for n, chance in enumerate(law.chances, law.start):
             if n >= len(high):
-                found += chance
+                total += chance
             elif n >= 0 and high[n] > least:
-                found += -(-chance * (high[n] - least) // high[n])
-        once = Fraction(found, 1 << MASS)
+                total += -(-chance * (high[n] - least) // high[n])
+        once = Fraction(total, 1 << MASS)
         return min(once * sum(factor**i for i in range(self.reports)), Fraction(1))
 
     def _in_doubles(self, epsilon: float) -> Interval:

@@ -165,8 +165,8 @@ class CountedReports:
         """Enclose P(count <= x) elementwise; where `doubt` is negligible, one evaluation serves both ends."""
         if self.doubt * (1.0 + self.highest.deviation) > _NEGLIGIBLE:
             return self.law.cdf(x)
-        found = self.highest.cdf(x)
-        return Enclosure(found.lower, np.minimum(found.upper * (1.0 + self.doubt), 1.0))
+        enclosure = self.highest.cdf(x)
+        return Enclosure(enclosure.lower, np.minimum(enclosure.upper * (1.0 + self.doubt), 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +232,7 @@ class SharedCount:
             outside,
         )
 
-    def shown(self, epsilon: FloatArray) -> FloatArray:
+    def lower_bounds(self, epsilon: FloatArray) -> FloatArray:
         """Return, for each victim, a lower bound on (W) at the best tabled threshold, shape (victims,).
 
         ``epsilon`` holds one epsilon (nats) for each victim.
@@ -255,11 +255,11 @@ class SharedCount:
         values = a[:, None] * self.through.lower - price[:, None] * self.before.upper
         at = np.argmax(values, axis=1)
         lower = values[np.arange(at.size), at] - roundoff(8, a)
-        shown = (a > 0.0) & (lower > 0.0)
+        positive = (a > 0.0) & (lower > 0.0)
         p0, p1 = (Interval(float(p.lower[0]), float(p.upper[0])) for p in (self.p0, self.p1))
         through, before = (Enclosure(f.lower[at], f.upper[at]) for f in (self.through, self.before))
         mass = test_mass(needless(p0, p1, outside=self.outside), through, before)
-        lower, *ends = (np.where(shown, found, 0.0) for found in (lower, *mass))
+        lower, *ends = (np.where(positive, each, 0.0) for each in (lower, *mass))
         return lower, Enclosure(*ends)
 
 
@@ -306,15 +306,15 @@ def shown_epsilons(tests: Sequence[SharedCount], delta: float, victims: int, top
     top : float
         Where the search begins, in nats: above every expected epsilon.
     """
-    found = np.zeros(victims)
+    epsilons = np.zeros(victims)
     for test in tests:
-        low, high = found, np.full(victims, top)
+        low, high = epsilons, np.full(victims, top)
         for _ in range(_BISECTIONS):
             middle = 0.5 * (low + high)
-            more = test.shown(middle) > delta
+            more = test.lower_bounds(middle) > delta
             low, high = np.where(more, middle, low), np.where(more, high, middle)
-        found = low
-    return found
+        epsilons = low
+    return epsilons
 
 
 _TYPICAL = 1e-6
@@ -451,23 +451,24 @@ class WindowProfile(PrivacyProfile):
         For one window and threshold (W) is linear in e^epsilon, so both ends are quotients. The estimate tells the
         window and the thresholds, at the epsilon where the estimate meets the target.
         """
-        found, epsilon = Interval(0.0, 0.0), self._expected(target)
+        best, epsilon = Interval(0.0, 0.0), self._expected(target)
         last: tuple[int, bool] | None = None
         for _ in range(_LOOKS):
             side = max((False, True), key=lambda side: float(self._likely(epsilon, side)[0].max()))
             values, thresholds = self._likely(epsilon, side)
             index = int(np.argmax(values))
-            shown = self._meets(index, side, float(thresholds[index]), target)
-            found = max(found, shown, key=lambda one: one.lower)
+            interval = self._meets(index, side, float(thresholds[index]), target)
+            best = max(best, interval, key=lambda one: one.lower)
             if values[index] <= 0.0:
                 break
             # a window whose value drops there may leave another one above the target: then choose anew behind the drop
             smooth = abs(math.log(values[index] / target)) < 1.0 or (index, side) == last
-            if smooth and abs(shown.lower - epsilon) <= _NEAR_ENOUGH * epsilon:
+            if smooth and abs(interval.lower - epsilon) <= _NEAR_ENOUGH * epsilon:
                 break
             last = index, side
-            epsilon = shown.lower if shown.lower > 0.0 else 0.5 * epsilon  # window and thresholds suit another epsilon
-        return found
+            # window and thresholds suit another epsilon
+            epsilon = interval.lower if interval.lower > 0.0 else 0.5 * epsilon
+        return best
 
     def _expected(self, target: float) -> float:
         """About the epsilon at which the best window's estimate meets the target."""
@@ -504,7 +505,7 @@ class WindowProfile(PrivacyProfile):
         test = SharedCount(*tails, p0, p1, outside)
         for less in _SHORT_OF:
             at = min(epsilon, 700.0) * (1.0 - less)
-            if at > 0.0 and test.shown(np.array([at]))[0] > target:
+            if at > 0.0 and test.lower_bounds(np.array([at]))[0] > target:
                 return at
         return 0.0
 
@@ -633,9 +634,9 @@ class TabledWindows(PrivacyProfile):
 
 def _best_of(tests: list[SharedCount], epsilon: FloatArray) -> list[tuple[float, Interval]]:
     """Return, at each epsilon, the largest of one victim's tests' lower bounds on (W), and that test's mass."""
-    found = [test.best(epsilon) for test in tests]
-    best = np.argmax([lower for lower, _ in found], axis=0).tolist()
-    ends = [(lower.tolist(), mass.lower.tolist(), mass.upper.tolist()) for lower, mass in found]
+    by_test = [test.best(epsilon) for test in tests]
+    best = np.argmax([lower for lower, _ in by_test], axis=0).tolist()
+    ends = [(lower.tolist(), mass.lower.tolist(), mass.upper.tolist()) for lower, mass in by_test]
     return [(ends[test][0][at], Interval(ends[test][1][at], ends[test][2][at])) for at, test in enumerate(best)]
 
 
@@ -651,16 +652,16 @@ def best_family(families: list[WindowFamily]) -> WindowFamily:
     if not families:
         raise OutOfRegime("window found no outputs that certainly tell two records apart")
     usual = gaussian_epsilon(_TYPICAL, max(family.signal for family in families))
-    shown = [0.0]
+    deltas = [0.0]
     for _ in range(40):  # of few users the Gaussian guess may lie where nothing is shown any more
-        shown = [
+        deltas = [
             max(float(likely_values(family, usual, outside=side)[0].max()) for side in (False, True))
             for family in families
         ]
-        if max(shown) > 0.01 * _TYPICAL or usual == 0.0:
+        if max(deltas) > 0.01 * _TYPICAL or usual == 0.0:
             break
         usual *= 0.7
-    return families[int(np.argmax(shown))]
+    return families[int(np.argmax(deltas))]
 
 
 class WindowWitness(AmplificationBound):
@@ -695,8 +696,8 @@ class WindowWitness(AmplificationBound):
         budgets, noise = setting.budgets, setting.adds_noise
         victim, everybody = self.any_victim(setting), budgets.counts.astype(np.float64)
         if noise is None:
-            found = epsilons_by_anchors(budgets.epsilons[levels], delta, victim, anchors=_ANCHORS)
-            return Enclosure(found.lower, found.lower)
+            enclosure = epsilons_by_anchors(budgets.epsilons[levels], delta, victim, anchors=_ANCHORS)
+            return Enclosure(enclosure.lower, enclosure.lower)
         chosen = np.unique(np.round(np.linspace(0, levels.size - 1, min(_ANCHORS, levels.size))).astype(np.int64))
         scales = noise.scale(budgets.epsilons, budgets.deltas)[levels]
         lower, tests = np.zeros(levels.size), list[SharedCount]()
