@@ -77,15 +77,15 @@ class Partitions(Engine):
         if random.private:
             raise InvalidInput("simulate_partitions repeats a simulation; give `random = simulation_random(seed)`")
         job = Job(tuple(parts))
-        root, found = int(random.words(1)[0]), Counted.nothing(job)
+        root, totals = int(random.words(1)[0]), Counted.nothing(job)
         for place, frame in enumerate(self._frames):
             more = tally_partition([frame], job, simulation_of_partition(root, place))
             if more.bad:
                 raise refused_records(more.bad, parts)
-            found.add(job, more.n, 0, more.state())
+            totals.add(job, more.n, 0, more.state())
             if progress is not None:
                 progress((place + 1) / len(self._frames))
-        return found.tallies
+        return totals.tallies
 
 
 def simulate_partitions(
