@@ -84,7 +84,7 @@ SURVEYS = {
     ),
     "a word by language": (
         ASKED + "words = [" + "{en = 'a', de = 'b'}, " * 1001 + "]\n",
-        "word 1: of more than 1,000 words each is one text",
+        "word 1: a list of more than 1,000 words has one text a word",
         "the same in every language",
     ),
     "no file of words": (ASKED + 'words = "towns.txt"\n', "the words .*towns.txt cannot be read", "existing file"),

@@ -282,7 +282,7 @@ def test_what_does_not_belong_is_refused_and_nothing_is_taken():
     with pytest.raises(InvalidInput, match="the task has 4 users; 5 reports are more"):
         tally.merge(other)
     tally.add(np.array([1, 1]), np.array([1, 1]))
-    with pytest.raises(InvalidInput, match="as many as the task has users, but not as many at each level"):
+    with pytest.raises(InvalidInput, match="as many as the task has users, but with other budgets"):
         tally.estimate()
     silent = tally_for(Task(RandomizedResponse(3), Budgets((0.0,), (1,)), "reports"))
     silent.add(np.array([1]))

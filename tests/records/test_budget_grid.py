@@ -49,8 +49,8 @@ def test_what_is_certified_is_what_is_drawn_with():
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        ({"epsilon0": 1.0, "levels": 64}, "`levels` rounds a column of budgets down; leave it out"),
-        ({"epsilon0": "c", "consent": {"yes": 1.0}, "levels": 64}, "`levels` rounds a column of budgets down"),
+        ({"epsilon0": 1.0, "levels": 64}, "`levels` rounds a column of numbers down; leave it out"),
+        ({"epsilon0": "c", "consent": {"yes": 1.0}, "levels": 64}, "`levels` rounds a column of numbers down"),
         ({"epsilon0": "b", "levels": 20}, "must be a whole number from 21 to 1,048,576; got 20"),
         ({"epsilon0": "b", "levels": 64.0}, "must be a whole number from 21 to 1,048,576; got 64.0"),
     ],

@@ -520,12 +520,8 @@ def _strongest(
     attacks: list[CountAttack], runs: int, delta: float, alpha: float, source: np.random.Generator
 ) -> tuple[CountAttack, tuple[FloatArray, FloatArray]]:
     """Return the attack of largest limit, with the runs that chose it."""
-    best: tuple[float, CountAttack, tuple[FloatArray, FloatArray]] | None = None
+    tried: list[tuple[float, CountAttack, tuple[FloatArray, FloatArray]]] = []
     for attack in attacks:
         scores = attack.draw(0, runs, source), attack.draw(1, runs, source)
-        _, limit = best_cut(scores, delta, alpha)
-        if best is None or limit > best[0]:
-            best = limit, attack, scores
-    if best is None:
-        raise InvalidInput("there is no attack to try on these counts")
-    return best[1], best[2]
+        tried.append((best_cut(scores, delta, alpha)[1], attack, scores))
+    return max(tried, key=lambda each: each[0])[1:]

@@ -445,8 +445,8 @@ def run_calibrate_dummies(wish: DummiesWish, delta: float, *, json: bool) -> Non
     """
     if wish.others:
         raise InvalidInput(
-            f"{wish.others[0]} does not belong to --find dummies: what dummies keep holds for every batch and against "
-            "everybody else; leave it out"
+            f"{wish.others[0]} does not belong to --find dummies: the guarantee of dummies alone holds for any number "
+            "of people, whatever the others do; leave it out"
         )
     if wish.law not in (None, *DUMMIES_LAWS):
         raise InvalidInput(f"--dummies is {' or '.join(DUMMIES_LAWS)} with --find dummies; got {shown(wish.law)}")

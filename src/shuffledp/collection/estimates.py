@@ -380,7 +380,7 @@ def _one_column(question: Question, slopes: Slopes, tallied: Tallied) -> Estimat
     counts, dummies = tallied.counts, question.dummies.count
     if sum(counts) + dummies != tallied.reports.size:
         raise InvalidInput(
-            f"{tallied.reports.size} rows are to be used, but {sum(counts)} people and {dummies} dummies are counted"
+            f"the batch has {tallied.reports.size} usable rows, not {sum(counts)} of people and {dummies} of dummies"
         )
     epsilons = np.repeat(np.array([0.0, *slopes.budgets]), [dummies, *counts])
     shuffled = ShuffledReports(tallied.reports, epsilons, seen="reports")

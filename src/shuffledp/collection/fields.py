@@ -120,7 +120,7 @@ class Fields:
         return list(self._values)
 
     def unknown(self, *later: str) -> str:
-        """Return which key is unknown, with the nearest known one; "" if each was asked for or is read ``later``."""
+        """Return words on the first key that is neither known nor in ``later``, with the nearest known one; or ""."""
         key = next((key for key in self._values if key not in self._known and key not in later), None)
         if key is None:
             return ""

@@ -482,8 +482,8 @@ def dictionary_of(words: list[Any], what: str, another: object) -> dict[str, Any
     for place, word in enumerate(words, start=1):
         if not isinstance(word, str):
             raise InvalidInput(
-                f"{what}, word {place:,}: of more than {MOST_CHOICES:,} words each is one text, the same in every "
-                f"language; got {shown(word)}"
+                f"{what}, word {place:,}: a list of more than {MOST_CHOICES:,} words has one text a word, the same "
+                f"in every language; got {shown(word)}"
             )
     normal = [unicodedata.normalize("NFC", word).strip() for word in words]
     return {"kind": "dictionary", "words": "\n".join(check_dictionary(normal, what)), "more": [another]}

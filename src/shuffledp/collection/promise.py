@@ -296,7 +296,7 @@ def check_budgets(draft: Draft, *, accept_one_shuffler: bool) -> None:
     if most > ONE_SHUFFLER and draft.operated_by.one_hand:
         raise InvalidInput(
             f"the survey: {entry_shown(draft.operated_by.analyzer)} both shuffles and analyzes, so that only epsilon0 "
-            f"protects: it must be at most {ONE_SHUFFLER:g}; got {most:g}; lower it, or let another hand shuffle"
+            f"protects: it must be at most {ONE_SHUFFLER:g}; got {most:g}; lower it, or let somebody else shuffle"
         )
     if most > ONE_SHUFFLER and not accept_one_shuffler:
         raise InvalidInput(

@@ -711,7 +711,9 @@ class Store:
 
 
 class Tidying:
-    """The removal of deleted rows and of the order of arrival: one rebuild, then emptying the log until it succeeds.
+    """Removes deleted rows and the order of arrival from the disk: rebuilds the file once, then empties its log.
+
+    Emptying the log may fail while others read it, and is tried again until it succeeds.
 
     Parameters
     ----------

@@ -506,12 +506,12 @@ def plan_sketches(epsilon0: FloatArray, clip: float, *, weighting: Weighting) ->
 def randomized_bits(
     inner: FloatArray, lengths: FloatArray, epsilon0: FloatArray, random: Randomness
 ) -> NDArray[np.int64]:
-    """Return private bits: the side on which each gradient lies of its hyperplane, by randomized response (S).
+    """Return a private bit for each gradient: on which side of a hyperplane it lies, by randomized response (S).
 
     Parameters
     ----------
     inner : ndarray, shape (n,)
-        Inner products of gradients and signs, each in any positive unit.
+        Inner product of each gradient with the signs of its hyperplane, times any positive number.
     lengths : ndarray, shape (n,)
         Norms of the clipped gradients divided by the clipping norm C, in [0, 1].
     epsilon0 : ndarray, shape (n,)

@@ -373,8 +373,8 @@ class Crosstab(Question):
     def settled(self, recode: Recode) -> Recode:
         """Return ``recode`` with a category for each of the two columns; see `Question.settled`.
 
-        A pair, or a text with a comma between, names one for each column, and an empty one leaves such records of its
-        column refused. One word holds for every column whose category it is.
+        A pair, or a text with a comma, names a category for each column; where it names none, such records of that
+        column are refused. A single word counts for every column that has it as a category.
         """
         return Recode(self._pair("missing_as", recode.missing_as), self._pair("other", recode.other), recode.clip)
 

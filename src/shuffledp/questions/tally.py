@@ -567,12 +567,12 @@ class Tally(ABC):
         if self._n != budgets.n:
             raise InvalidInput(
                 f"the task has {budgets.n} users, and {self._n} reports were taken; add the others, or make a task of "
-                "the budgets of those whose reports there are"
+                "the budgets of those who reported"
             )
         if self.task.by_level and _key_sum(budgets.counts) != self._key:
             raise InvalidInput(
-                f"{self._n} reports were taken, as many as the task has users, but not as many at each level; make "
-                "a task of the budgets of those whose reports there are"
+                f"{self._n} reports were taken, as many as the task has users, but with other budgets; make a task of "
+                "the budgets of those who reported"
             )
         uninformative = int(self._public(lambda rows: (self._information(self._law(rows))[0] <= 0.0,))[0])
         if uninformative == self._n:

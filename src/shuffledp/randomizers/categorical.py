@@ -669,10 +669,10 @@ class HadamardResponse(TwoLevelFamily):
         return "alike"
 
     def triple_weights(self, epsilon0: float) -> tuple[float, float, float, float]:
-        """Return the relative masses of reports by which of three records make them likely; all are equal.
+        """Return the relative masses of the reports that none, one, two, and all of three records make likely.
 
-        With the sign of the report all eight patterns of three rows are equally frequent, even if one row is the
-        product of the others. See `TwoLevelFamily.triple_weights`.
+        They are equal: with the sign of the report all eight patterns of three rows are equally frequent, even if one
+        row is the product of the others. See `TwoLevelFamily.triple_weights`.
         """
         del epsilon0
         return 1.0, 1.0, 1.0, 1.0

@@ -88,7 +88,8 @@ class RowBudgets:
             checked_levels(self.levels)
             if not isinstance(self.epsilon0, str) or self.consent is not None:
                 raise InvalidInput(
-                    "`levels` rounds a column of budgets down; leave it out for one budget and for words"
+                    "`levels` rounds a column of numbers down; leave it out for one budget of all, and for budgets "
+                    "named by words"
                 )
         if self.consent is None:
             return
@@ -100,7 +101,7 @@ class RowBudgets:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Names of the columns of numbers that are needed."""
+        """Names of the columns that are read as numbers: budgets, and delta0."""
         own = self.epsilon0 if isinstance(self.epsilon0, str) and self.consent is None else None
         return tuple(column for column in (own, self.delta0) if isinstance(column, str))
 

@@ -613,8 +613,8 @@ class Engine(ABC):
             As for `people`; if a group is empty, or the engine does not support groups.
         """
         raise InvalidInput(
-            f"groups are not offered by {type(self).__name__}; ask each group by itself, and let a ledger know that "
-            "they share nobody"
+            f"groups are not offered by {type(self).__name__}; ask each group by itself, and state in a ledger "
+            "that they share nobody"
         )
 
     @abstractmethod

@@ -128,7 +128,7 @@ def ball_floor(
     if draw is not None:
         kept = tuple(_word(keep) for keep in draw)
         if len(kept) != len(law.columns):
-            raise InvalidInput(f"{len(law.columns)} columns need one chance each; got {len(kept)}")
+            raise InvalidInput(f"draw must have one chance for each of the {len(law.columns)} columns; got {len(kept)}")
         tops = [_budget_of(keep, column.values) for keep, column in zip(kept, law.columns, strict=True)]
         return BallFloor(law, kept, reports, _sum(tops * reports))
     if isinstance(epsilon0, bool) or not isinstance(epsilon0, int | float) or not 0.0 <= epsilon0 <= MAX_EPSILON0:
@@ -649,7 +649,9 @@ def _drawn(one_in: int, disjoint: bool, draw: int | tuple[int, int]) -> tuple[Ke
     """
     if isinstance(draw, tuple):
         if not (one_in == 2 and disjoint):
-            raise InvalidInput(f"two chances state the law of one bit; got {shown(draw)} for reports of another family")
+            raise InvalidInput(
+                f"two chances state the law of reports of one bit; other families take one; got {shown(draw)}"
+            )
         low, high = (_whole_word(part) for part in draw)
         if low > high:
             raise InvalidInput(f"the chance of a 1 must not fall from the low end to the high one; got {shown(draw)}")

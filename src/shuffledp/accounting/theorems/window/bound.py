@@ -396,7 +396,7 @@ class WindowProfile(PrivacyProfile):
     def test_masses(self, epsilon: float) -> tuple[Interval, Interval]:
         """Return Q(S), the probability of the chosen tests' events S, in both directions.
 
-        These are slopes of lines below the true curve, which need not be those of the best tests.
+        Each is the slope of a line below the true curve; the chosen tests need not be the best ones.
         """
         if epsilon >= self.vanishes_at:
             return Interval(0.0, 0.0), Interval(0.0, 0.0)
