@@ -77,6 +77,26 @@ def test_bounds_are_above_exact_sums_and_near_them(count: TermCount, mean: bool)
     np.testing.assert_allclose(apart, found, rtol=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("trials", "shift", "scale"),
+    [
+        (5000.0, 0.46, 1e60),
+        (5000.0, 0.47, 1e80),
+        (5000.0, 0.5, 1e140),
+        (2000.0, 0.35, 10**-154.1),
+        (20000.0, 0.15, 10**-153.5),
+    ],
+)
+def test_sums_beyond_the_range_of_doubles_are_left_to_others(trials: float, shift: float, scale: float) -> None:
+    """They were 1e-300, or 6.2e-258, where 2.09e-285 to 1.81e-236 are true: exp(scale) or 1/z^2 was 0."""
+    random = np.random.default_rng(0)
+    v = np.sort(random.uniform(-1.0, 1.0, 60))
+    weights = random.uniform(0.5, 1.5, 60)
+    weights /= weights.sum() / 0.999
+    count = TermCount(1, np.array([0.5]), np.array([trials]))
+    assert np.isinf(compound_sums_above(((v - shift) * scale)[None], weights[None], count, None, SMOOTHING))
+
+
 def test_few_terms_and_lattices_are_left_to_others() -> None:
     places, chances = terms(5, 1)
     few = TermCount(1, np.array([0.5]), np.array([40.0]))

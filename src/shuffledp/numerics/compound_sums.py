@@ -83,7 +83,7 @@ class TermCount:
         return logs * (1.0 - 1e-12)
 
     def rarely_below(self, depth: FloatArray) -> FloatArray:
-        """Return numbers a >= 1, shape of ``depth``, such that N < a has at most the chance e^-depth each.
+        """Return numbers a, shape of ``depth``, such that N < a has at most the chance e^-depth each; 0 tells nothing.
 
         By Chernoff's inequality: P(N - sure <= k) <= E exp(-t (N - sure)) e^(tk) for every t > 0.
         """
@@ -143,7 +143,10 @@ class TermCount:
         relative = 16.0 * off_w + EPS * _TERMS * (12.0 + groups) + math.comb(_TERMS, 3) * q ** (_TERMS - 3)
         far = q > _NEAR
         return Generated(
-            log, np.where(far, np.inf, doubt), (*cumulants, fourth), np.where(far, np.inf, relative) * first
+            log,
+            np.where(far, np.inf, doubt),
+            (*cumulants, fourth),
+            np.where(far, np.inf, relative) * (first + self.sure),
         )
 
 
@@ -219,7 +222,7 @@ def compound_sums_above(
     ----------
     values, weights : ndarray, shape (laws, atoms)
         Atoms of a term and their probabilities, each with a relative error of at most 4 EPS; the remaining probability
-        of 0 has an absolute error of at most 4 EPS.
+        of 0 has an absolute error of at most 4 EPS. Their sum may exceed 1, where the probabilities were rounded up.
     count : TermCount
         The law of N.
     alone : ndarray, shape (laws,), optional
@@ -431,7 +434,7 @@ def _bounded(lines: Lines, count: TermCount, alone: FloatArray | None) -> FloatA
         depth = np.maximum(_RARE + np.log(alone) - lines.expected + np.log(lines.centre), 1.0)
         least = np.minimum(count.rarely_below(depth), lines.centre)
         weight, doubt_weight = generated.weight(lines.centre, least)
-        rare = alone * np.exp(-depth) * (1.0 + 1e-9)
+        rare = np.exp(np.log(alone) - depth) * (1.0 + 1e-9)  # exp(-depth) by itself may underflow
         tail = np.abs(generated.cumulants[3][:, 0] + 3.0 * generated.cumulants[1][:, 0] ** 2) / lines.centre**4
         fit &= tail * (lines.centre / least - 1.0) <= _EXCESS
     exponent = generated.log[:, :-1] + 0.5 * (s[:, None] * z) ** 2
@@ -447,6 +450,7 @@ def _bounded(lines: Lines, count: TermCount, alone: FloatArray | None) -> FloatA
     slack = (size * (np.abs(weight[:, :-1]) * np.expm1(error) + doubt_here * np.exp(error))).sum(axis=1)
     slack += 1e-13 * (size * np.abs(weight[:, :-1])).sum(axis=1)
     fit &= (error[:, 0] < 1e-3) & (generated.doubt[:, -1] < 1e-3)
+    fit &= (np.abs(scale[:, 0]) < 700.0) & (theta > 1e-100) & (theta < 1e100)  # else exp(scale) or z^2 may underflow
     # points left out: up to the cut |Q| is at most its value at `low`, and beyond, at most the one at theta
     most, most_low = (np.abs(weight[:, k]) + doubt_weight[:, k] for k in (0, -1))
     beyond = np.exp(-FALL) * (1.0 / (math.pi * cut) + 2.0 / (period * cut**2)) * most

@@ -171,7 +171,10 @@ def upper_laws(pair: PairBlanket, spread: CellSpread, epsilons: FloatArray) -> U
         place += (lattice[rows, place + 1] <= values) & (place < MOST_ATOMS - 2)
         between = (lattice[rows, place] <= values) & (values <= lattice[rows, place + 1])
         usable &= between.all(axis=1)
-        return UpperLaws(lattice, _placed(values, weights, lattice, place), left_out(spread, epsilon), usable)
+        # a sum has at most so many terms, each good to a few roundoffs: no mass is below the exact one, but for what a
+        # rounded share moves left, which the raised means make good; E (x + ...)_+ is not negative, and increases in x
+        up = 1.0 + roundoff(values.shape[1] + 16)
+        return UpperLaws(lattice, up * _placed(values, weights, lattice, place), left_out(spread, epsilon), usable)
 
 
 def _bounds(
