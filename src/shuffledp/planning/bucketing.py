@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting import LARGEST_N, Target
+from shuffledp.accounting import LARGEST_N
 from shuffledp.budgets import Budgets
 from shuffledp.errors import MAX_EPSILON0, InvalidInput, NotConverged, check_delta, choice, shown, whole_number
 from shuffledp.numerics.floats import JUST_BELOW, TINY, FloatArray
@@ -42,7 +42,6 @@ from shuffledp.planning.question import (
 from shuffledp.planning.target import (
     DEFAULT_LEVELS,
     ONCE,
-    SLACK,
     Bucketing,
     Caps,
     Circumstances,
@@ -295,7 +294,7 @@ def _fewest_users(wish: Wish, family: Family, delta0: float, value: float, share
         if users < max(wish.around.colluding + 1, wish.around.group_size):
             return math.inf
         one = Budgets([value], [users], [delta0])
-        return Target.of(wish.epsilon * SLACK, wish.delta).excess(wish.setting(one, family, "levels"), last)
+        return wish.target.excess(wish.setting(one, family, "levels"), last, quick="only")
 
     low, high, same = 1, math.inf, 0
     before = low, excess(low)

@@ -119,7 +119,12 @@ class Wish:
 
     def holds(self, setting: Setting) -> bool:
         """Return whether the setting is certified to be within the target."""
-        return self.epsilon == math.inf or Target.of(self.epsilon * SLACK, self.delta).excess(setting) <= 0.0
+        return self.epsilon == math.inf or self.target.excess(setting, quick="first") <= 0.0
+
+    @property
+    def target(self) -> Target:
+        """The target of a search, a little below the wanted epsilon."""
+        return Target.of(self.epsilon * SLACK, self.delta)
 
 
 def steps_of(wish: Wish, top: float) -> FloatArray:
