@@ -266,5 +266,5 @@ def test_open_says_where_noise_has_moved_a_share_below_0(run, tmp_path):
     out = run("open", "lunch.batch", "--key", "lunch.key").out
     found = re.findall(r"│ choice \d │ +(-?)[\d.]+% │[^│]*│ +([^│]*[^│ ]) +│", out)
     assert len(found) == 4
-    assert [ends.startswith("below 0: noise; at most ") for _, ends in found] == [sign == "-" for sign, _ in found]
+    assert [ends.startswith("below 0%: noise; at most ") for _, ends in found] == [sign == "-" for sign, _ in found]
     assert any(sign for sign, _ in found)

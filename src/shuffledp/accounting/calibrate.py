@@ -109,7 +109,8 @@ class Target:
             return profile.delta_quickly(self.epsilon) if quickly else profile.delta(self.epsilon).upper
 
         for quickly in _PASSES[quick] if setting.rounds > 1 else _PASSES["no"]:
-            near = [bound for bound in chosen if found.get(bound.key, 0.0) < _QUICK_ROOM]
+            near = sorted(chosen, key=lambda bound: found.get(bound.key, 0.0))
+            near = [bound for bound in near if found.get(bound.key, 0.0) < _QUICK_ROOM]
             for answer in weigh(near, partial(value, quickly=quickly)):
                 if answer.value is None:
                     found[answer.bound.key] = math.inf

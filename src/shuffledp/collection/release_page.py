@@ -365,7 +365,14 @@ def _collection_trust(draft: Draft) -> Iterator[str]:
 _CENTRAL = ("promised", "whoever takes part", "if 95 % are honest", "shuffler and analyzer one")
 
 
-def release_page(opened: Opened, *, command: str, version: str, truths: dict[int, list[float]] | None = None) -> str:
+def release_page(
+    opened: Opened,
+    *,
+    command: str,
+    version: str,
+    truths: dict[int, list[float]] | None = None,
+    besides: Sequence[str] = (),
+) -> str:
     """Return the page of a collection's release.
 
     Parameters
@@ -376,6 +383,8 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
         The command, and the version of the library, that made the page.
     truths : dict, optional
         True values by question, counted from 0, where the data are public anyway (the demo).
+    besides : sequence of str
+        Further sentences on all answers.
 
     Returns
     -------
@@ -406,7 +415,7 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
         people=manifest.n,
         dummies=sum(manifest.dummies),
         answers=answers,
-        common=[covers_line(manifest.n), *_common(answers)],
+        common=[covers_line(manifest.n), *_common(answers), *besides],
         in_words=results_in_words(opened),
         headings=_CENTRAL[-1:] if draft.operated_by.one_hand else _CENTRAL,
         levels=_levels(opened),

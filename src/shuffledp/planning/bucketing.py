@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting import LARGEST_N
+from shuffledp.accounting import LARGEST_N, last_within
 from shuffledp.budgets import Budgets
 from shuffledp.errors import MAX_EPSILON0, InvalidInput, NotConverged, check_delta, choice, shown, whole_number
 from shuffledp.numerics.floats import JUST_BELOW, TINY, FloatArray
@@ -67,7 +67,9 @@ _MOST_STARTS = 6
 _SLACKS = (0.0, 1e-6, 1e-4, 1e-2, 0.05, 0.2, 0.5)
 """Fractions by which the target epsilon is lowered in search of levels that stay certified in their own shape."""
 _GUARANTEE_TOLERANCE = 1.01
-_FIT_TOLERANCE = 1.005
+_FIT_STEP = 0.005
+"""Largest relative distance of a level to the largest one that is certified."""
+_LEAST = 1e-9
 _MOST_EXACT = 12
 """Largest number of different budgets for each of which the smallest number of users is searched separately."""
 _USERS_TOLERANCE = 0.02
@@ -343,22 +345,21 @@ def _fitted(task: Task, levels: FloatArray, wish: Wish, family: Family) -> Float
         members = at == g
         users = int(own.counts[members].sum())
 
-        def holds(value: float, users: int = users) -> bool:
-            return wish.holds(wish.setting(Budgets([value], [users], [delta0]), family, "levels"))
+        def excess(value: float, users: int = users) -> float:
+            return wish.excess(wish.setting(Budgets([value], [users], [delta0]), family, "levels"))
 
         others = float(own.epsilons[at < g].max(initial=0.0))  # who is below must stay there
         low, high = float(levels[g]), float(own.epsilons[members][0])
-        if not holds(low):
-            low, high = max(min(wish.safe, low), others * (1.0 + 1e-9)), low
-            if not holds(low):
+        if not excess(low) <= 0.0:
+            low, high = max(min(wish.safe, low), others * (1.0 + 1e-9), _LEAST), low
+            if not excess(low) <= 0.0:
                 continue  # the whole choice is certified again, and refused
-        if high > low and holds(high):
-            low = high
-        while high > low * _FIT_TOLERANCE:
-            middle = math.sqrt(low * high) if low > 0.0 else high / 2.0
-            if middle < 1e-9:
-                break
-            low, high = (middle, high) if holds(middle) else (low, middle)
+        steps = max(math.ceil(math.log(high / low) / _FIT_STEP), 0) if low > 0.0 else 0
+
+        def value(step: int, low: float = low, high: float = high, steps: int = steps) -> float:
+            return high if step == steps else low * math.exp(step * _FIT_STEP)
+
+        low = value(last_within(lambda step: excess(value(step)), 0, steps, max(steps, 1))) if steps else low
         found[g] = low
     return found
 

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.accounting import MANY_LEVELS, Target, certify
+from shuffledp.accounting import MANY_LEVELS, Target, certify, last_within
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import Dummies
 from shuffledp.errors import MAX_EPSILON0, InvalidInput, Told, shown
@@ -119,7 +119,17 @@ class Wish:
 
     def holds(self, setting: Setting) -> bool:
         """Return whether the setting is certified to be within the target."""
-        return self.epsilon == math.inf or self.target.excess(setting, quick="first") <= 0.0
+        return self.excess(setting) <= 0.0
+
+    def excess(self, setting: Setting) -> float:
+        """Return a number that is at most 0 if the setting is certified to be within the target; see `Target.excess`.
+
+        Parameters
+        ----------
+        setting : Setting
+            The setting.
+        """
+        return -math.inf if self.epsilon == math.inf else self.target.excess(setting, quick="first")
 
     @property
     def target(self) -> Target:
@@ -504,10 +514,12 @@ class Caps:
 
     def holds(self, wish: Wish, at: Cut) -> bool:
         """Return whether the population at a cap is certified to be within the target."""
-        if wish.epsilon == math.inf:
-            return True
+        return self.excess(wish, at) <= 0.0
+
+    def excess(self, wish: Wish, at: Cut) -> float:
+        """Return a number that is at most 0 if the population at a cap is certified to be within the target."""
         hiding = capped(self.hiding, at.cap) if at.levels is None else stand_in(at.rounded, at.family)
-        return wish.holds(wish.setting(hiding, at.family, self.task.seen))
+        return wish.excess(wish.setting(hiding, at.family, self.task.seen))
 
     def edge(self, wish: Wish) -> tuple[float, float]:
         """Return two neighbouring caps of the grid: one that is certified, and the next larger one, which is not.
@@ -577,6 +589,22 @@ class Caps:
                 towards = middle.cap
         return start
 
+    def raised(self, wish: Wish, start: Cut, above: float, allowed: Callable[[Cut], bool]) -> Cut:
+        """Return the largest cap from ``start`` up to ``above`` (nats) that is allowed and certified, up to 1e-4.
+
+        ``start`` is both. Whether a cap is allowed costs little, so that is searched first.
+        """
+        top = self.moved(start, above, allowed)
+        steps = math.ceil(math.log(top.cap / start.cap) / _TOLERANCE)
+
+        def at(step: int) -> Cut:
+            return top if step == steps else self.at(start.cap * math.exp(step * _TOLERANCE))
+
+        found = last_within(
+            lambda step: self.excess(wish, at(step)) if allowed(at(step)) else math.inf, 0, steps, max(steps, 1)
+        )
+        return start if found == 0 else at(found)
+
 
 def smallest_error(task: Task, wish: Wish) -> Bucketing:
     """Return the rounding rule of the cap (largest budget) with the smallest predicted error among certified ones.
@@ -608,7 +636,7 @@ def smallest_error(task: Task, wish: Wish) -> Bucketing:
         raise task.too_long(tried[0].family) if not fitting else unreachable(wish)
     error = best.error
     above = min((one.cap for one in tried if one.cap > best.cap), default=best.cap)
-    best = caps.moved(best, above, lambda one: one.error <= error and task.fits(one.family) and caps.holds(wish, one))
+    best = caps.raised(wish, best, above, lambda one: one.error <= error and task.fits(one.family))
     return finished(task, best.cap)
 
 
