@@ -142,10 +142,22 @@ def test_missing_keys_are_named_all_at_once(run, tmp_path):
     ("right", "wrong", "told"),
     [
         ("title =", "titel =", "the survey: unknown key 'titel' (did you mean title?); known are title, organizer, "),
-        ("page =", "pages =", "the survey, operated_by: unknown key 'pages' (did you mean page?); known are analyzer, "),
+        (
+            "page =",
+            "pages =",
+            "the survey, operated_by: unknown key 'pages' (did you mean page?); known are analyzer, ",
+        ),
         ("name =", "nam =", "the survey, levels: unknown key 'nam' (did you mean name?); known are name, epsilon0, "),
-        ("epsilon0", "epsilon", "the survey, level 'x': unknown key 'epsilon' (did you mean epsilon0?); known are name, "),
-        ("promise =", "offer =", "the survey, level 'x': unknown key 'offer'; known are name, epsilon0, promise, planned"),
+        (
+            "epsilon0",
+            "epsilon",
+            "the survey, level 'x': unknown key 'epsilon' (did you mean epsilon0?); known are name, ",
+        ),
+        (
+            "promise =",
+            "offer =",
+            "the survey, level 'x': unknown key 'offer'; known are name, epsilon0, promise, planned",
+        ),
     ],
 )
 def test_a_misspelt_needed_key_is_named_with_the_known_ones(run, tmp_path, right, wrong, told):

@@ -38,7 +38,7 @@ _NEAR = 0.2
 """Largest log(computed delta/wanted delta) at which the search takes the epsilon as within reach."""
 _BEHIND = 0.5
 """Least lag, in log(computed delta/wanted delta), at which a search that only guides leaves a bound out."""
-_QUICK_ROOM = 0.5
+_QUICK_ROOM = 1.5
 """log(computed delta/wanted delta) of a quick value above which the value in full is not looked at."""
 Quick = Literal["no", "first", "only"]
 _PASSES: dict[Quick, tuple[bool, ...]] = {"no": (False,), "first": (True, False), "only": (True,)}

@@ -147,7 +147,7 @@ def weigh_levels(
 
 _CLEARLY = 1.0001
 """Factor on a known epsilon at which another bound is asked for its delta, above what either search leaves open."""
-_CLEARLY_QUICK = 1.5
+_CLEARLY_QUICK = 5.0
 """Factor on the wanted delta above which a quick value of delta tells that the value in full is above it, too."""
 
 

@@ -67,7 +67,7 @@ _MOST_STARTS = 6
 _SLACKS = (0.0, 1e-6, 1e-4, 1e-2, 0.05, 0.2, 0.5)
 """Fractions by which the target epsilon is lowered in search of levels that stay certified in their own shape."""
 _GUARANTEE_TOLERANCE = 1.01
-_FIT_STEP = 0.005
+_FIT_STEP = 0.002
 """Largest relative distance of a level to the largest one that is certified."""
 _LEAST = 1e-9
 _MOST_EXACT = 12
@@ -431,6 +431,7 @@ def bucket_budgets(
     around: Circumstances = ONCE,
     max_bytes: int | None = None,
     within: float = math.inf,
+    at_most: float = math.inf,
 ) -> Bucketing:
     """Choose public levels, and return the rule that rounds budgets down to them.
 
@@ -467,6 +468,8 @@ def bucket_budgets(
         Largest size of a report in bytes, at least 1; default: any.
     within : float
         With goal "guarantee": largest certified central epsilon. Default: any.
+    at_most : float
+        With goal "error": largest predicted error that is searched for; a larger one is refused at once. Default: any.
 
     Returns
     -------
@@ -489,15 +492,11 @@ def bucket_budgets(
     _check(goal, target, levels, weights, seen, drop_below)
     check_bytes(max_bytes)
     asked = PlannedQuestion(question, guess)
-    choice(mechanism, "mechanism", asked.mechanisms)
-    staying = who_stays(budgets, drop_below)
-    common_delta(budgets)
-    most = levels if levels is not None or seen != "levels" else DEFAULT_LEVELS
-    shown = weights if seen == "levels" else None
-    dropped = budgets.n - staying.n
-    task = Task(
-        staying, asked, mechanism, seen, shown, most, check_delta(delta), around, drop_below, dropped, max_bytes
-    )
+    task = task_of(budgets, asked, mechanism, seen, check_delta(delta), levels, weights, drop_below, around, max_bytes)
+    if goal == "error" and at_most < math.inf and out_of_reach(task, task.wish(target), at_most):
+        raise InvalidInput(
+            f"no rounding of the budgets within the central target has an error of at most {at_most:.3g}"
+        )
     found: list[Bucketing] = []
     refusals: list[Exception] = []
     for search in _searches(task):
@@ -509,6 +508,28 @@ def bucket_budgets(
         raise refusals[0]
     by_error = goal == "error"
     return min(found, key=lambda one: one.prediction.standard_error if by_error else one.certified_epsilon)
+
+
+def task_of(
+    budgets: Budgets,
+    asked: PlannedQuestion,
+    mechanism: str,
+    seen: Seen,
+    delta: float,
+    levels: int | None,
+    weights: Weights,
+    drop_below: float,
+    around: Circumstances,
+    max_bytes: int | None,
+) -> Task:
+    """Return the task of one choice of levels among those who take part; parameters as for `bucket_budgets`."""
+    choice(mechanism, "mechanism", asked.mechanisms)
+    staying = who_stays(budgets, drop_below)
+    common_delta(budgets)
+    most = levels if levels is not None or seen != "levels" else DEFAULT_LEVELS
+    shown = weights if seen == "levels" else None
+    dropped = budgets.n - staying.n
+    return Task(staying, asked, mechanism, seen, shown, most, delta, around, drop_below, dropped, max_bytes)
 
 
 def _searches(task: Task) -> list[Callable[[Task, Goal, float, float], Bucketing]]:
@@ -525,6 +546,27 @@ def _searches(task: Task) -> list[Callable[[Task, Goal, float, float], Bucketing
     family = task.family(task.budgets)
     alone = isinstance(family, RandomizerLaw) and not family.mixture
     return [_cap, _cut] if alone and task.seen == "reports" else [_cap]
+
+
+def out_of_reach(task: Task, wish: Wish, error: float) -> bool:
+    """Return whether no rounding has so small an error within the target, told by few certificates.
+
+    Where a level may have to hide its users by itself, it hides them no better than all users would at its budget.
+
+    Parameters
+    ----------
+    task : Task
+        The task.
+    wish : Wish
+        The target.
+    error : float
+        The standard error.
+    """
+    own = task.budgets
+    apart = task.seen == "levels" or len(_searches(task)) > 1
+    hiding = Budgets(own.epsilons[-1:], [own.n], own.deltas[-1:]) if apart else own
+    known = Caps.of(task, own)
+    return caps.no_cap_reaches(replace(known, hiding=hiding) if apart else known, wish, error)
 
 
 def _cut(task: Task, goal: Goal, target: float, within: float) -> Bucketing:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Literal
 
@@ -112,10 +113,7 @@ class Wish:
     def certified(self, budgets: Budgets, family: Family, seen: Seen) -> float:
         """Return the certified central epsilon of the worst level; very many withheld levels are first rounded up."""
         few = budgets if seen == "levels" else rounded_up(budgets, LEVELS_OF_NOISE if noisy(family) else MANY_WITHHELD)
-        setting = self.setting(few, family, seen)
-        if setting.budgets.levels <= MANY_LEVELS:
-            return Target.of(1.0, self.delta).certified(setting)
-        return certify(setting, self.delta, max_levels=2).epsilon.upper
+        return _certified(self.setting(few, family, seen), self.delta)
 
     def holds(self, setting: Setting) -> bool:
         """Return whether the setting is certified to be within the target."""
@@ -129,12 +127,27 @@ class Wish:
         setting : Setting
             The setting.
         """
-        return -math.inf if self.epsilon == math.inf else self.target.excess(setting, quick="first")
+        return -math.inf if self.epsilon == math.inf else _excess(self.target, setting)
 
     @property
     def target(self) -> Target:
         """The target of a search, a little below the wanted epsilon."""
         return Target.of(self.epsilon * SLACK, self.delta)
+
+
+# Ways that differ in their weights alone ask for the same certificates.
+
+
+@lru_cache(maxsize=4096)
+def _excess(target: Target, setting: Setting) -> float:
+    return target.excess(setting, quick="first")
+
+
+@lru_cache(maxsize=1024)
+def _certified(setting: Setting, delta: float) -> float:
+    if setting.budgets.levels <= MANY_LEVELS:
+        return Target.of(1.0, delta).certified(setting)
+    return certify(setting, delta, max_levels=2).epsilon.upper
 
 
 def steps_of(wish: Wish, top: float) -> FloatArray:
@@ -672,6 +685,26 @@ def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
     while found.prediction.standard_error > error and found.cap < caps.top:  # of a sketch the error is a little less
         found = finished(task, min(found.cap * (1.0 + _TOLERANCE), caps.top))
     return found
+
+
+def no_cap_reaches(caps: Caps, wish: Wish, error: float) -> bool:
+    """Return whether no cap with an error of at most ``error`` is certified to be within the target.
+
+    Of each shape of the reports the smallest such cap is certified: larger ones of that shape reveal more.
+
+    Parameters
+    ----------
+    caps : Caps
+        The caps.
+    wish : Wish
+        The target.
+    error : float
+        The standard error.
+    """
+    enough = _enough(caps, error)
+    tried = caps.around(enough, enough * _RATIO**-_BELOW)
+    good = [one for one in tried if one.error <= error]
+    return not (good and any(caps.holds(wish, one) for one in _least_of_each_shape(caps, tried, good, error)))
 
 
 def _least_epsilon(caps: Caps, found: list[Cut], within: float) -> Cut | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -186,7 +186,9 @@ class ComposedProfile(PrivacyProfile):
         if self.apart is not None:
             return None
         apart = [table for part, _ in self.parts if (table := part.table_apart()) is not None]
-        return ComposedProfile(self.parts, _QUICKLY * self.chords, tuple(apart)) if len(apart) == len(self.parts) else None
+        return (
+            ComposedProfile(self.parts, _QUICKLY * self.chords, tuple(apart)) if len(apart) == len(self.parts) else None
+        )
 
     def _local(self, epsilon: float) -> float:
         """Randomized response with the sum of all budgets: no pure composition costs more."""
