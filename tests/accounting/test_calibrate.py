@@ -413,3 +413,19 @@ def test_a_bound_that_is_surely_above_is_not_searched():
     assert _surely_above(bounds["floor"], setting, 1e-6, 0, 0.001)
     assert not _surely_above(bounds["floor"], setting, 1e-6, 0, 50.0)
     assert not _surely_above(bounds["floor"], setting, 1e-6, 0, math.inf)
+
+
+@pytest.mark.parametrize("situation", [{"rounds": 12, "group_size": 2}, {"rounds": 3, "randomizer": TEN}], ids=str)
+def test_quick_values_find_the_same_largest_budget_but_for_little(situation):
+    target = Target.of(0.1, 1e-6)
+    edges = {}
+    for quick in ("no", "first", "only"):
+        low, high = 0.01, 2.0
+        while high > low * 1.001:
+            middle = math.sqrt(low * high)
+            good = target.excess(ask(Budgets([middle], [9000]), **situation), quick=quick) <= 0.0
+            low, high = (middle, high) if good else (low, middle)
+        edges[quick] = low
+        assert certified(ask(Budgets([low], [9000]), **situation), 0.1, 1e-6)
+    assert edges["first"] == edges["no"]
+    assert 0.97 * edges["no"] < edges["only"] <= edges["no"]

@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 from mpmath import binomial, exp, log, mp, mpf
 
 from shuffledp.accounting.profiles import composition
-from shuffledp.accounting.profiles.composition import ComposedProfile, FromAbove, _interpolated, compose, composed
+from shuffledp.accounting.profiles.composition import (
+    ComposedProfile,
+    FromAbove,
+    GroupProfile,
+    SmallestProfile,
+    _interpolated,
+    compose,
+    composed,
+)
 from shuffledp.accounting.profiles.knots import Points, _hull
 from shuffledp.accounting.profiles.profile import (
     GaussianProfile,
@@ -519,3 +527,21 @@ def test_a_hull_keeps_the_vertices_of_a_convex_curve_and_drops_what_is_above_it(
     for side in _hull(points, points):
         assert side.eps.tolist() == eps[~lifted].tolist()
         assert side.log.tolist() == logs[~lifted].tolist()
+
+
+@pytest.mark.parametrize("rounds", [3, 12])
+@pytest.mark.parametrize("wrapped", ["alone", "group", "smallest"])
+def test_a_quick_delta_of_rounds_is_an_upper_bound_near_the_full_one_from_fewer_values(rounds, wrapped):
+    def made() -> tuple[PrivacyProfile, PrivacyProfile]:
+        part = one_budget_profile._function(0.5, 9000, coarse=False)  # not remembered: its values are counted
+        rounded = ComposedProfile.of(part, rounds)
+        return part, {"alone": rounded, "group": GroupProfile(rounded, 2), "smallest": SmallestProfile((rounded,))}[
+            wrapped
+        ]
+
+    (few, quick), (many, full) = made(), made()
+    for share in (0.015, 0.03):
+        epsilon = share * math.sqrt(rounds)
+        exact, near = full.delta(epsilon).upper, quick.deltas_quickly([epsilon])[0]
+        assert exact * (1 - 1e-9) <= near <= 2.0 * exact
+    assert len(few._tabulated) < len(many._tabulated)

@@ -162,7 +162,11 @@ MISTAKES = [
         "colour = 1\nchoices = ",
         "question 'Which dish?': unknown key 'colour'; known are text, choices, values, options, low, high, step, ",
     ),
-    ("planned = 540", "planed = 540", "level 'careful': missing key planned; write planned = 9"),
+    (
+        "planned = 540",
+        "planed = 540",
+        "level 'careful': unknown key 'planed' (did you mean planned?); known are name, epsilon0, promise, planned",
+    ),
     (
         "choices = ",
         "multiple = true\nchoices = ",

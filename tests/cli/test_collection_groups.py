@@ -112,8 +112,11 @@ def one_by_one(run: Run, tmp_path: Path) -> None:
         f"lunch.keys, or this one by itself, shuffledp open {batch} --key lunch.keys/01-kitchen.key"
     )
     assert "name the .key file that task draft wrote" in refused(run, "open", str(batch), "--key", "outbox")
-    alone = ok(run, "open", str(batch), "--key", "lunch.keys/01-kitchen.key", "--out", "alone.release")
-    assert "Opened one by one, the groups' intervals do not hold together" in " ".join(alone.split())
+    one = ("open", str(batch), "--key", "lunch.keys/01-kitchen.key", "--out", "alone.release")
+    alone = ok(run, *one, "--report", "alone.html")
+    page = html.unescape((tmp_path / "alone.html").read_text(encoding="utf-8"))
+    for shown in (alone, page):
+        assert "Opened one by one, the groups' intervals do not hold together" in " ".join(shown.split())
 
 
 def one_entry_in_a_ledger(run: Run) -> None:

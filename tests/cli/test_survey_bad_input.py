@@ -138,6 +138,36 @@ def test_missing_keys_are_named_all_at_once(run, tmp_path):
     assert told == 'the survey, operated_by: missing key page; write page = "B"'
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "told"),
+    [
+        ("title =", "titel =", "the survey: unknown key 'titel' (did you mean title?); known are title, organizer, "),
+        (
+            "page =",
+            "pages =",
+            "the survey, operated_by: unknown key 'pages' (did you mean page?); known are analyzer, ",
+        ),
+        ("name =", "nam =", "the survey, levels: unknown key 'nam' (did you mean name?); known are name, epsilon0, "),
+        (
+            "epsilon0",
+            "epsilon",
+            "the survey, level 'x': unknown key 'epsilon' (did you mean epsilon0?); known are name, ",
+        ),
+        (
+            "promise =",
+            "offer =",
+            "the survey, level 'x': unknown key 'offer'; known are name, epsilon0, promise, planned",
+        ),
+    ],
+)
+def test_a_misspelt_needed_key_is_named_with_the_known_ones(run, tmp_path, right, wrong, told):
+    level = '[[levels]]\nname = "x"\nepsilon0 = 2.0\npromise = 1.0\nplanned = 500\n'
+    survey = SURVEY + FIVE + level
+    assert right in survey
+    (tmp_path / "s.toml").write_text(survey.replace(right, wrong), encoding="utf-8")
+    assert run("task", "draft", "s.toml", "--out", "lunch").error.startswith(told)
+
+
 def test_one_person_has_a_draft(run, tmp_path):
     """Its exact interval has no length without dummies: what they widen was a division by zero."""
     (tmp_path / "s.toml").write_text(
@@ -248,5 +278,5 @@ def test_open_says_where_noise_has_moved_a_share_below_0(run, tmp_path):
     out = run("open", "lunch.batch", "--key", "lunch.key").out
     found = re.findall(r"│ choice \d │ +(-?)[\d.]+% │[^│]*│ +([^│]*[^│ ]) +│", out)
     assert len(found) == 4
-    assert [ends.startswith("below 0: noise; at most ") for _, ends in found] == [sign == "-" for sign, _ in found]
+    assert [ends.startswith("below 0%: noise; at most ") for _, ends in found] == [sign == "-" for sign, _ in found]
     assert any(sign for sign, _ in found)

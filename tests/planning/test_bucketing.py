@@ -13,7 +13,7 @@ from shuffledp.accounting import certify
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput
 from shuffledp.planning import bucket_budgets
-from shuffledp.planning.bucketing import _fewest_of, _fewest_users
+from shuffledp.planning.bucketing import _Company, _fewest_users
 from shuffledp.planning.question import Moments, predict, rounded_down, rounded_up, some_values
 from shuffledp.planning.target import Circumstances, Wish
 from shuffledp.randomizers import OneBit, UnaryEncoding
@@ -200,12 +200,32 @@ def test_the_fewest_users_are_certified_and_at_most_two_percent_too_many(family)
         assert wish.holds(wish.setting(Budgets([0.5], [users]), family, "levels")) is enough
 
 
+VALUES = np.array([0.3, 0.5, 0.6, 2.0])
+
+
+def company_of(own: Budgets) -> _Company:
+    return _Company.of(Wish(0.1, 1e-6), OneBit(0.0, 1.0), VALUES, own)
+
+
 def test_levels_are_searched_only_where_the_users_of_a_budget_do_not_suffice():
-    wish, values = Wish(0.1, 1e-6), np.array([0.3, 0.5, 0.6, 2.0])
-    fewest = _fewest_of(wish, OneBit(0.0, 1.0), 0.0, values, Budgets([0.5, 2.0], [9000, 1000]))
+    company = company_of(Budgets([0.5, 2.0], [9000, 1000]))
+    assert not company.knew(VALUES)
+    fewest = company.fewest()
     assert math.isinf(fewest[0])  # 9,000 at 0.5 suffice, so no level below them is needed
     assert 1.0 < fewest[1] < 1000 < fewest[-1]  # 1,000 do not suffice at 2, but at some level below it
     assert fewest[1] < fewest[2] < 1000
-    lonely = _fewest_of(wish, OneBit(0.0, 1.0), 0.0, values, Budgets([0.5, 2.0], [20, 1000]))
     assert fewest[1] > 20
+    lonely = company_of(Budgets([0.5, 2.0], [20, 1000])).fewest()
     assert math.isfinite(lonely[0])  # 20 do not suffice at 0.5: levels below it are needed
+
+
+def test_what_is_not_known_of_the_company_is_a_lower_bound_found_only_where_it_is_asked_for():
+    company, whole = (company_of(Budgets([0.5, 2.0], [20, 1000])) for _ in range(2))
+    assert not whole.knew(np.append(whole.knots, VALUES))
+    every, before = whole.fewest(), company.fewest()
+    assert (before <= every).all()
+    assert not company.known[: np.argmax(company.known)].any()
+    assert not company.knew(VALUES[1:2])
+    assert company.knew(VALUES[1:2])
+    assert company.fewest()[1] == pytest.approx(every[1], rel=0.02)
+    assert company.knots[company.known & np.isfinite(company.needed)].tolist() == [0.5]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import math
 from decimal import Decimal
 
@@ -9,8 +11,11 @@ import pytest
 
 import shuffledp as sdp
 from shuffledp.errors import InvalidInput
-from shuffledp.planning import plan
+from shuffledp.planning import plan, target
+from shuffledp.planning.bucketing import bucket_budgets
+from tests.work import calls_of
 
+_guarantee = importlib.import_module("shuffledp.planning.plan")._guarantee
 PEOPLE, QUESTION, DELTA = sdp.Budgets([4.0], [2_000]), sdp.Mean(0, 1), 1e-6
 AROUND = {"colluding": 200, "missing": 0.2, "group_size": 2}
 
@@ -41,6 +46,57 @@ def test_each_of_them_costs_budget(plain, name, value):
     made = plan(PEOPLE, QUESTION, **SMALL, **{name: value})
     assert made.bucketing.budgets.epsilons[0] < plain.bucketing.budgets.epsilons[0]
     assert all(point.epsilon > 0.0 for point in made.curve)
+
+
+def test_so_many_rounds_that_nothing_is_told_are_refused_before_a_search():
+    people, ask = sdp.Budgets([0.5, 2.0], [9_000, 1_000]), {"target_epsilon": 0.1, "delta": DELTA}
+    with pytest.raises(InvalidInput, match=r"^over 1,000,000,000 rounds no way of asking tells anything at"):
+        plan(people, sdp.Frequency(range(10)), rounds=10**9, **ask)
+    with pytest.raises(InvalidInput, match="of a round is above 8, the whole range; ask in fewer rounds"):
+        plan(people, sdp.Mean(2, 10), rounds=10**9, mechanisms=["one-bit"], **ask)
+
+
+@pytest.mark.slow
+def test_over_rounds_no_way_that_cannot_come_near_the_best_is_searched():
+    people, ask = sdp.Budgets([2.0], [9_000]), {"target_epsilon": 0.05, "delta": DELTA, "rounds": 3}
+    made, alone = (
+        plan(people, sdp.Frequency(range(10)), mechanisms=named, **ask) for named in (["subset", "krr"], ["krr"])
+    )
+    assert made.guarantee.epsilon.upper <= made.bucketing.certified_epsilon <= 0.05
+    assert made.chosen.mechanism == "subset"
+    assert alone.standard_error > 1.05 * made.standard_error, "krr is no rival"
+    assert "within the central target has an error of at most" in str(made.alternatives[-1].refused)
+
+
+def test_what_has_a_larger_error_than_is_searched_for_is_refused_at_once(monkeypatch):
+    people, wanted = sdp.Budgets([1.0], [900]), {"mechanism": "one-bit", "delta": DELTA, "target": 0.2}
+    for seen in ("reports", "levels"):
+        found = bucket_budgets(people, QUESTION, seen=seen, **wanted)
+        error = found.prediction.standard_error
+        same = bucket_budgets(people, QUESTION, seen=seen, at_most=1.01 * error, **wanted)
+        assert (same.cap, same.certified_epsilon) == (found.cap, found.certified_epsilon)
+    calls = calls_of(monkeypatch, target.Target, "excess")
+    with pytest.raises(InvalidInput, match="within the central target has an error of at most"):
+        bucket_budgets(people, QUESTION, seen="reports", at_most=0.9 * error, **wanted)
+    assert len(calls) <= 2
+
+
+def test_a_certificate_is_made_once_for_ways_that_differ_in_their_weights(monkeypatch):
+    calls = calls_of(monkeypatch, target.Target, "excess")
+    family, wish = sdp.RandomizedResponse(3), target.Wish(0.3, DELTA, target.Circumstances(2))
+    people = sdp.Budgets([0.5], [917])
+    first, again = (wish.excess(wish.setting(people, family, "levels")) for _ in range(2))
+    assert first == again
+    assert len(calls) == 1
+
+
+def test_a_plan_states_no_more_than_its_rule_is_certified_at():
+    twice, people = target.Circumstances(2, group_size=2), sdp.Budgets([1.0], [900])
+    asked = {"mechanism": "krr", "seen": "reports", "delta": DELTA, "target": 0.3, "around": twice}
+    found = bucket_budgets(people, sdp.Frequency(range(5)), **asked)
+    assert _guarantee(found).epsilon.lower < 0.99 * found.certified_epsilon
+    least = found.certified_epsilon * 0.9999
+    assert _guarantee(dataclasses.replace(found, certified_epsilon=least)).epsilon.upper == least
 
 
 def test_dummies_stand_in_the_guarantee_and_in_the_error():

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.bound import MANY_LEVELS, levels_to_check, weigh
+from shuffledp.accounting.bound import MANY_LEVELS, AmplificationBound, levels_to_check, weigh
 from shuffledp.accounting.certify import certified_uppers, weigh_levels
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import Dummies
@@ -37,6 +38,11 @@ _NEAR = 0.2
 """Largest log(computed delta/wanted delta) at which the search takes the epsilon as within reach."""
 _BEHIND = 0.5
 """Least lag, in log(computed delta/wanted delta), at which a search that only guides leaves a bound out."""
+_QUICK_ROOM = 1.5
+"""log(computed delta/wanted delta) of a quick value above which the value in full is not looked at."""
+Quick = Literal["no", "first", "only"]
+_PASSES: dict[Quick, tuple[bool, ...]] = {"no": (False,), "first": (True, False), "only": (True,)}
+"""Whether values are quick, pass by pass over the bounds."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ class Target:
             raise InvalidInput(f"epsilon must be a positive number of nats; got {shown(epsilon)}")
         return cls(float(epsilon), check_delta(delta))
 
-    def excess(self, setting: Setting, last: dict[str, float] | None = None) -> float:
+    def excess(self, setting: Setting, last: dict[str, float] | None = None, *, quick: Quick = "no") -> float:
         """Return a number that is at most 0 if every level is certified to be within the target, else positive.
 
         A search uses its size to choose the next step. Usually it is log(certified delta/wanted delta) at the wanted
@@ -73,7 +79,8 @@ class Target:
 
         A search that need not be exact may pass one dict ``last``, by the bounds' keys, to all its calls: bounds are
         then asked in the order of their last numbers, and one that was far behind is not asked again. (A number of at
-        most 0 is certified still; a positive one may be too large.)
+        most 0 is certified still; a positive one may be too large.) With ``quick`` "first" or "only", several rounds
+        are composed from few values; if that exceeds the target by little, "first" composes them in full.
         """
         falling = setting.adds_noise is None and setting.budgets.is_pure
         if setting.budgets.levels > MANY_LEVELS or not falling:
@@ -81,27 +88,38 @@ class Target:
         worst = -math.inf
         for level in levels_to_check(setting):
             own = float(setting.budgets.epsilons[level])
-            worst = max(worst, min(self._log_ratios(setting, own, last), default=math.inf))
+            worst = max(worst, min(self._log_ratios(setting, own, last, quick), default=math.inf))
             if worst > 0.0:
                 break
         if setting.budgets.levels > 1 and 0.0 < worst < _NEAR:
             return min(worst, self.certified(setting) - self.epsilon)
         return worst
 
-    def _log_ratios(self, setting: Setting, epsilon0: float, last: dict[str, float] | None) -> Iterator[float]:
+    def _log_ratios(
+        self, setting: Setting, epsilon0: float, last: dict[str, float] | None, quick: Quick
+    ) -> Iterator[float]:
         """log(certified delta/wanted delta) at the target epsilon, up to the first bound that is within."""
         chosen, log_ratios = certified_uppers(setting), dict[str, float]()
         if last is not None:
             chosen = sorted(chosen, key=lambda bound: last.get(bound.key, 0.0))
             chosen = [bound for bound in chosen if last.get(bound.key, 0.0) < math.inf]
-        for answer in weigh(chosen, lambda bound: bound.profile(setting, epsilon0).delta(self.epsilon)):
-            if answer.value is None:
-                continue
-            upper = answer.value.upper
-            log_ratios[answer.bound.key] = math.log(upper / self.delta) if upper > 0.0 else -math.inf
-            yield log_ratios[answer.bound.key]
-            if upper <= self.delta:
-                return
+
+        def value(bound: AmplificationBound, quickly: bool) -> float:
+            profile = bound.profile(setting, epsilon0)
+            return profile.deltas_quickly([self.epsilon])[0] if quickly else profile.delta(self.epsilon).upper
+
+        for quickly in _PASSES[quick] if setting.rounds > 1 else _PASSES["no"]:
+            near = sorted(chosen, key=lambda bound: log_ratios.get(bound.key, 0.0))
+            near = [bound for bound in near if log_ratios.get(bound.key, 0.0) < _QUICK_ROOM]
+            for answer in weigh(near, partial(value, quickly=quickly)):
+                if answer.value is None:
+                    log_ratios[answer.bound.key] = math.inf
+                    continue
+                log_ratios[answer.bound.key] = math.log(answer.value / self.delta) if answer.value > 0.0 else -math.inf
+                if answer.value <= self.delta:
+                    yield log_ratios[answer.bound.key]
+                    return
+        yield from log_ratios.values()
         if last is not None:  # nothing is within: a bound that would have to fall more than twice as fast is left out
             reach = 2.0 * min(log_ratios.values(), default=math.inf) + _BEHIND
             last.update({key: value if value <= reach else math.inf for key, value in log_ratios.items()})

@@ -147,6 +147,8 @@ def weigh_levels(
 
 _CLEARLY = 1.0001
 """Factor on a known epsilon at which another bound is asked for its delta, above what either search leaves open."""
+_CLEARLY_QUICK = 5.0
+"""Factor on the wanted delta above which a quick value of delta tells that the value in full is above it, too."""
 
 
 def _surely_above(bound: AmplificationBound, setting: Setting, delta: float, level: int, ceiling: float) -> bool:
@@ -161,7 +163,10 @@ def _surely_above(bound: AmplificationBound, setting: Setting, delta: float, lev
     own, at = float(setting.budgets.epsilons[level]), ceiling * _CLEARLY
     once = replace(setting, rounds=1, group_size=1)
     try:
-        return any(bound.profile(each, own).delta(at).upper > delta for each in (once, setting))
+        profiles = [bound.profile(asked, own) for asked in (once, setting)]
+        if any(profile.deltas_quickly([at])[0] > _CLEARLY_QUICK * delta for profile in profiles):
+            return True
+        return any(profile.delta(at).upper > delta for profile in profiles)
     except (OutOfRegime, NotConverged):  # the search tells why it refuses, if it does
         return False
 

@@ -226,12 +226,16 @@ def run_open(
             )
         document = release_document(opened)
         release = write_release(document, opened.batch.task, secret.identity)
-        made: dict[str, Any] = {"command": COMMAND_LINE.get(), "version": __version__}
+        # neither task nor batch says that there are other groups, so the signed release does not either
+        several = (key.parent / MANIFEST).is_file()  # a folder of keys, of which this is one
+        besides = [f"{ONE_OF_SEVERAL}: shuffledp open FOLDER --key {key.parent}."] if several else []
+        made: dict[str, Any] = {"command": COMMAND_LINE.get(), "version": __version__, "besides": besides}
         files.write("--out", lambda file: cast(TextIO, file).buffer.write(release))
         files.write("--report", lambda page: page.write(release_page(opened, **made)))
         files.show(lambda: _show_opened(opened, document, entered, as_json=as_json))
-    if not as_json and (key.parent / MANIFEST).is_file():  # a folder of keys, of which this is one
-        console().print(escape(f"{ONE_OF_SEVERAL}: shuffledp open FOLDER --key {key.parent}."), highlight=False)
+    if not as_json:
+        for line in besides:
+            console().print(escape(line), highlight=False)
 
 
 ONE_OF_SEVERAL = (

@@ -93,16 +93,23 @@ class Fields:
             raise InvalidInput(f"{self.what}: the key {shown(key)} is missing")
         return self._values.pop(key)
 
-    def require(self, lines: Mapping[str, str]) -> None:
+    def require(self, lines: Mapping[str, str], *beside: str) -> None:
         """Refuse values without some of these keys: the message names all that are missing.
+
+        If there is an unknown key, the message names that and all known ones: it may be a missing key, misspelt.
 
         Parameters
         ----------
         lines : mapping of str to str
             A line that sets each key, as an example.
+        *beside : str
+            The keys that may stand beside them.
         """
         gone = [key for key in lines if key not in self._values]
         if gone:
+            known = dict.fromkeys((*self._known, *lines, *beside))
+            if unknown := self.unknown(*known):
+                raise InvalidInput(f"{self.what}: {unknown}; known are {', '.join(known)}")
             named, they = ", ".join(gone), "key" if len(gone) == 1 else "keys"
             raise InvalidInput(f"{self.what}: missing {they} {named}; write {', '.join(lines[key] for key in gone)}")
 

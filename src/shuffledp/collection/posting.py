@@ -545,7 +545,7 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
     for question, cost in zip(draft.questions, costs, strict=True):
         said = seen_line(cost.present_from, draft.planned or 1) if question.kind == "dictionary" else ""
         if said := said or margins_line(cost.margins):
-            shown.print(plain(f"{next(iter(question.text.values()))} {said}."), highlight=False)
+            shown.print(plain(f"{quoted(next(iter(question.text.values())))}: {said}."), highlight=False)
     if len(draft.levels) > 1:
         _print_level_shifts(draft, costs)
     stated: set[str] = set()

@@ -457,7 +457,14 @@ def _collection_trust(draft: Draft) -> Iterator[str]:
 _CENTRAL = ("promised", "whoever takes part", "if 95 % are honest", "shuffler and analyzer one")
 
 
-def release_page(opened: Opened, *, command: str, version: str, truths: dict[int, list[float]] | None = None) -> str:
+def release_page(
+    opened: Opened,
+    *,
+    command: str,
+    version: str,
+    truths: dict[int, list[float]] | None = None,
+    besides: Sequence[str] = (),
+) -> str:
     """Return the page of a collection's release.
 
     Parameters
@@ -468,6 +475,8 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
         The command, and the version of the library, that made the page.
     truths : dict, optional
         True values by question, counted from 0, where the data are public anyway (the demo).
+    besides : sequence of str
+        Further sentences on all answers.
 
     Returns
     -------
@@ -504,7 +513,7 @@ def release_page(opened: Opened, *, command: str, version: str, truths: dict[int
         response="" if manifest.codes is None else response(manifest.n, manifest.codes),
         dummies=sum(manifest.dummies),
         answers=answers,
-        common=[covers_line(manifest.n), *_common(answers)],
+        common=[covers_line(manifest.n), *_common(answers), *besides],
         in_words=in_words,
         headings=_CENTRAL[-1:] if draft.operated_by.one_hand else _CENTRAL,
         levels=_levels(opened, next(iter(draft.title))),

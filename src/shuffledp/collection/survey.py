@@ -91,6 +91,12 @@ _NEEDED = {
     "questions": '[[questions]] with text = "Lunch?" and choices = ["soup", "fish"]',
 }
 """A line of a survey for each key that has no default, as an example."""
+_OPTIONAL = (
+    *_DEFAULTS,
+    *("language", "introduction", "order", "no_answer", "another_word", "people", "promise", "wanted", "levels"),
+    *("accept_one_shuffler", "mix_by", "groups"),
+)
+"""The keys that may stand at the top of a survey beside them."""
 _OF_LEVEL = {
     "name": 'name = "usual"',
     "epsilon0": "epsilon0 = 4.0",
@@ -207,7 +213,7 @@ def _read(
             "the survey: several shufflers in a row (operated_by.shufflers, mix_by) need a newer shuffledp; name one "
             "hand as operated_by.shuffler"
         )
-    Fields(hands if isinstance(hands, dict) else {}, "the survey, operated_by").require(_OF_HANDS)
+    Fields(hands if isinstance(hands, dict) else {}, "the survey, operated_by").require(_OF_HANDS, "shufflers")
     fields.done()
     document |= {"analyzer_key": to_base64(key.public), "analyzer_identity": to_base64(key.public_identity)}
     plain = _plain(document)
@@ -350,7 +356,7 @@ def _survey(known: dict[str, Any]) -> tuple[Fields, str]:
     spelled = {"organizer" if key == "organiser" else key: value for key, value in known.items() if key != "groups"}
     given = Fields(spelled, "the survey")
     _explain(given)
-    given.require(_NEEDED)
+    given.require(_NEEDED, *_OPTIONAL)
     fields = Fields(_DEFAULTS | known, "the survey")
     return fields, fields.line("language") if fields.has("language") else "en"
 

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shuffledp.accounting import LARGEST_N, Target
+from shuffledp.accounting import LARGEST_N, last_within
 from shuffledp.budgets import Budgets
 from shuffledp.errors import MAX_EPSILON0, InvalidInput, NotConverged, check_delta, choice, shown, whole_number
 from shuffledp.numerics.floats import JUST_BELOW, TINY, FloatArray
@@ -41,7 +42,6 @@ from shuffledp.planning.question import (
 from shuffledp.planning.target import (
     DEFAULT_LEVELS,
     ONCE,
-    SLACK,
     Bucketing,
     Caps,
     Circumstances,
@@ -67,7 +67,9 @@ _MOST_STARTS = 6
 _SLACKS = (0.0, 1e-6, 1e-4, 1e-2, 0.05, 0.2, 0.5)
 """Fractions by which the target epsilon is lowered in search of levels that stay certified in their own shape."""
 _GUARANTEE_TOLERANCE = 1.01
-_FIT_TOLERANCE = 1.005
+_FIT_STEP = 0.002
+"""Largest relative distance of a level to the largest one that is certified."""
+_LEAST = 1e-9
 _MOST_EXACT = 12
 """Largest number of different budgets for each of which the smallest number of users is searched separately."""
 _USERS_TOLERANCE = 0.02
@@ -159,16 +161,20 @@ def _levels(task: Task, wish: Wish, family: Family, values: FloatArray) -> Float
     own = task.budgets
     if wish.epsilon < math.inf:
         values = np.union1d(values, steps_of(wish, float(values[-1])))
-    fewest = _fewest_of(wish, family, common_delta(own), values, own)
-    chosen = task.levels_for(values, fewest, own, family)
+    company = _Company.of(wish, family, values, own)
+    while True:
+        chosen = task.levels_for(values, company.fewest(), own, family)
+        if chosen is None or company.knew(chosen):
+            break
     return None if chosen is None else _fitted(task, chosen, wish, family)
 
 
-def _fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, own: Budgets) -> FloatArray:
-    """Return about how many users a visible level needs, for each budget; inf where it cannot be a level, or need not.
+@dataclass(frozen=True, eq=False)
+class _Company:
+    """How many users a visible level needs, by its budget: searched at the knots that a choice of levels depends on.
 
-    A level cannot have more users than have its budget or a larger one. A level between two budgets of users is not
-    needed if the users of the larger budget alone suffice for a level there: it has the same users, and less noise.
+    More users are needed for a larger budget. So elsewhere the number at the next smaller known knot is a lower bound,
+    with which a choice of levels looks no worse than it is: one whose own knots are all known is the best.
 
     Parameters
     ----------
@@ -176,39 +182,104 @@ def _fewest_of(wish: Wish, family: Family, delta0: float, values: FloatArray, ow
         The target.
     family : Family
         The randomizer.
-    delta0 : float
-        Approximate part of the budgets.
     values : ndarray
         Ascending budgets.
     own : Budgets
-        The users. If their different budgets are few, the number is computed for each; for all other budgets it is
-        interpolated, so what is chosen must still be certified.
+        The users.
+    idle : ndarray of bool
+        Which values cannot be a level of the best choice.
+    knots : ndarray
+        Ascending budgets at which the number is computed; for all other budgets it is interpolated, so what is chosen
+        must still be certified.
+    needed : ndarray
+        The number at each knot, or a lower bound; inf if no number suffices.
+    known : ndarray of bool
+        Where ``needed`` is the number.
     """
-    if wish.epsilon == math.inf:
-        return np.ones_like(values)
-    knots = knots_of(wish, float(values[-1]), ratio_of(family))
-    idle, some = np.zeros(values.shape, dtype=bool), np.ones(knots.shape, dtype=bool)
-    if own.levels <= _MOST_EXACT:
-        for below, i in pairwise((-1, *np.flatnonzero(own.epsilons > 0.0))):
-            low, high = float(own.epsilons[below]) if below >= 0 else 0.0, float(own.epsilons[i])
-            together = Budgets([high], [int(own.counts[i])], [delta0])
-            if wish.holds(wish.setting(together, family, "levels")):
-                idle |= (low < values) & (values < high)
-                some &= (knots <= max(low, float(knots[0]))) | (high <= knots)
-        knots = np.union1d(knots[some], own.epsilons[own.epsilons > 0.0])
-    needed, share = np.full(knots.shape, np.inf), _SHARE
-    for i, knot in enumerate(knots):
-        needed[i] = _fewest_users(wish, family, delta0, float(knot), share)
-        if needed[i] > own.counts[own.epsilons >= knot].sum():
-            break
-        if needed[i] > 1.0:
-            share = float(f"{needed[i] / _normal_guess(wish, float(knot)):.2g}")
-    known = np.isfinite(needed)
-    if not known.any():
-        return np.full(values.shape, np.inf)
-    x, y = np.log(knots[known]), np.log(needed[known])
-    between = np.exp(np.interp(np.log(np.maximum(values, TINY)), x, y)) * JUST_BELOW
-    return np.where(~idle & (values <= knots[known][-1]) & (between <= own.n), between, np.inf)
+
+    wish: Wish
+    family: Family
+    values: FloatArray
+    own: Budgets
+    idle: NDArray[np.bool_]
+    knots: FloatArray
+    needed: FloatArray
+    known: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, wish: Wish, family: Family, values: FloatArray, own: Budgets) -> _Company:
+        """Return the company with no number known but where levels are too large for the users that there are.
+
+        A level cannot have more users than have its budget or a larger one. A level between two budgets of users is
+        not needed if the users of the larger budget alone suffice for a level there: it has the same users, and less
+        noise. If the users' different budgets are few, they are knots.
+        """
+        idle = np.zeros(values.shape, dtype=bool)
+        if wish.epsilon == math.inf:
+            return cls(wish, family, values, own, idle, values, np.ones_like(values), ~idle)
+        knots = knots_of(wish, float(values[-1]), ratio_of(family))
+        if own.levels <= _MOST_EXACT:
+            some = np.ones(knots.shape, dtype=bool)
+            for below, i in pairwise((-1, *np.flatnonzero(own.epsilons > 0.0))):
+                low, high = float(own.epsilons[below]) if below >= 0 else 0.0, float(own.epsilons[i])
+                together = Budgets([high], [int(own.counts[i])], [common_delta(own)])
+                if wish.holds(wish.setting(together, family, "levels")):
+                    idle |= (low < values) & (values < high)
+                    some &= (knots <= max(low, float(knots[0]))) | (high <= knots)
+            knots = np.union1d(knots[some], own.epsilons[own.epsilons > 0.0])
+        new = cls(wish, family, values, own, idle, knots, np.ones(knots.shape), np.zeros(knots.shape, dtype=bool))
+        new._rule_out()
+        return new
+
+    def _rule_out(self) -> None:
+        """Find the first knot at which all users together are too few; above it no level is allowed."""
+        below, above = -1, self.knots.size
+        while above - below > 1:
+            middle = (below + above) // 2
+            together = Budgets([self.knots[middle]], [self._most(middle)], [common_delta(self.own)])
+            enough = self.wish.holds(self.wish.setting(together, self.family, "levels"))
+            below, above = (middle, above) if enough else (below, middle)
+        if above < self.knots.size:
+            self.needed[above] = self._most(above) + 1.0
+            self.needed[above + 1 :], self.known[above + 1 :] = math.inf, True
+
+    def _most(self, at: int) -> int:
+        """Return how many users have the budget of a knot or a larger one."""
+        return int(self.own.counts[self.own.epsilons >= self.knots[at]].sum())
+
+    def fewest(self) -> FloatArray:
+        """Return about how many users a level needs at each value, or fewer; inf where it cannot be, or need not."""
+        finite = np.isfinite(self.needed)
+        if not finite.any():
+            return np.full(self.values.shape, np.inf)
+        least = np.where(self.known, self.needed, np.maximum.accumulate(self.needed))
+        x, y = np.log(self.knots[finite]), np.log(least[finite])
+        between = np.exp(np.interp(np.log(np.maximum(self.values, TINY)), x, y)) * JUST_BELOW
+        allowed = ~self.idle & (self.values <= self.knots[finite][-1]) & (between <= self.own.n)
+        return np.where(allowed, between, np.inf)
+
+    def knew(self, levels: FloatArray) -> bool:
+        """Return whether the number was known at each level, and compute it where it was not."""
+        above = np.clip(np.searchsorted(self.knots, levels), 0, self.knots.size - 1)
+        exact = self.knots[above] == levels
+        around = np.union1d(above, np.where(exact | (above == 0), above, above - 1))
+        missing = around[~self.known[around]]
+        for at in missing:
+            value, share = float(self.knots[at]), self._share(int(at))
+            self.needed[at] = _fewest_users(self.wish, self.family, common_delta(self.own), value, share)
+            self.known[at] = True
+        return not missing.size
+
+    def _share(self, at: int) -> float:
+        """Return the share of the users by the normal guess at which the search at a knot starts: that of the nearest.
+
+        Up to two digits, so that a search for another population with the same start is not made again.
+        """
+        some = np.flatnonzero(np.isfinite(self.needed) & (self.needed > 1.0))
+        if not some.size:
+            return _SHARE
+        near = int(some[np.argmin(np.abs(some - at))])
+        return float(f"{self.needed[near] / _normal_guess(self.wish, float(self.knots[near])):.2g}")
 
 
 @lru_cache(maxsize=8192)
@@ -225,7 +296,7 @@ def _fewest_users(wish: Wish, family: Family, delta0: float, value: float, share
         if users < max(wish.around.colluding + 1, wish.around.group_size):
             return math.inf
         one = Budgets([value], [users], [delta0])
-        return Target.of(wish.epsilon * SLACK, wish.delta).excess(wish.setting(one, family, "levels"), last)
+        return wish.target.excess(wish.setting(one, family, "levels"), last, quick="only")
 
     low, high, same = 1, math.inf, 0
     before = low, excess(low)
@@ -274,22 +345,21 @@ def _fitted(task: Task, levels: FloatArray, wish: Wish, family: Family) -> Float
         members = at == g
         users = int(own.counts[members].sum())
 
-        def holds(value: float, users: int = users) -> bool:
-            return wish.holds(wish.setting(Budgets([value], [users], [delta0]), family, "levels"))
+        def excess(value: float, users: int = users) -> float:
+            return wish.excess(wish.setting(Budgets([value], [users], [delta0]), family, "levels"))
 
         others = float(own.epsilons[at < g].max(initial=0.0))  # who is below must stay there
         low, high = float(levels[g]), float(own.epsilons[members][0])
-        if not holds(low):
-            low, high = max(min(wish.safe, low), others * (1.0 + 1e-9)), low
-            if not holds(low):
+        if not excess(low) <= 0.0:
+            low, high = max(min(wish.safe, low), others * (1.0 + 1e-9), _LEAST), low
+            if not excess(low) <= 0.0:
                 continue  # the whole choice is certified again, and refused
-        if high > low and holds(high):
-            low = high
-        while high > low * _FIT_TOLERANCE:
-            middle = math.sqrt(low * high) if low > 0.0 else high / 2.0
-            if middle < 1e-9:
-                break
-            low, high = (middle, high) if holds(middle) else (low, middle)
+        steps = max(math.ceil(math.log(high / low) / _FIT_STEP), 0) if low > 0.0 else 0
+
+        def value(step: int, low: float = low, high: float = high, steps: int = steps) -> float:
+            return high if step == steps else low * math.exp(step * _FIT_STEP)
+
+        low = value(last_within(lambda step: excess(value(step)), 0, steps, max(steps, 1))) if steps else low
         found[g] = low
     return found
 
@@ -361,6 +431,7 @@ def bucket_budgets(
     around: Circumstances = ONCE,
     max_bytes: int | None = None,
     within: float = math.inf,
+    at_most: float = math.inf,
 ) -> Bucketing:
     """Choose public levels, and return the rule that rounds budgets down to them.
 
@@ -398,6 +469,8 @@ def bucket_budgets(
         Largest size of a report in bytes, at least 1; default: any.
     within : float
         With goal "guarantee": largest certified central epsilon. Default: any.
+    at_most : float
+        With goal "error": largest predicted error that is searched for; a larger one is refused at once. Default: any.
 
     Returns
     -------
@@ -420,15 +493,11 @@ def bucket_budgets(
     _check(goal, target, levels, weights, seen, drop_below)
     check_bytes(max_bytes)
     asked = PlannedQuestion(question, guess)
-    choice(mechanism, "mechanism", asked.mechanisms)
-    staying = who_stays(budgets, drop_below)
-    common_delta(budgets)
-    most = levels if levels is not None or seen != "levels" else DEFAULT_LEVELS
-    shown = weights if seen == "levels" else None
-    dropped = budgets.n - staying.n
-    task = Task(
-        staying, asked, mechanism, seen, shown, most, check_delta(delta), around, drop_below, dropped, max_bytes
-    )
+    task = task_of(budgets, asked, mechanism, seen, check_delta(delta), levels, weights, drop_below, around, max_bytes)
+    if goal == "error" and at_most < math.inf and out_of_reach(task, task.wish(target), at_most):
+        raise InvalidInput(
+            f"no rounding of the budgets within the central target has an error of at most {at_most:.3g}"
+        )
     found: list[Bucketing] = []
     refusals: list[Exception] = []
     for search in _searches(task):
@@ -440,6 +509,28 @@ def bucket_budgets(
         raise refusals[0]
     by_error = goal == "error"
     return min(found, key=lambda one: one.prediction.standard_error if by_error else one.certified_epsilon)
+
+
+def task_of(
+    budgets: Budgets,
+    asked: PlannedQuestion,
+    mechanism: str,
+    seen: Seen,
+    delta: float,
+    levels: int | None,
+    weights: Weights,
+    drop_below: float,
+    around: Circumstances,
+    max_bytes: int | None,
+) -> Task:
+    """Return the task of one choice of levels among those who take part; parameters as for `bucket_budgets`."""
+    choice(mechanism, "mechanism", asked.mechanisms)
+    staying = who_stays(budgets, drop_below)
+    common_delta(budgets)
+    most = levels if levels is not None or seen != "levels" else DEFAULT_LEVELS
+    shown = weights if seen == "levels" else None
+    dropped = budgets.n - staying.n
+    return Task(staying, asked, mechanism, seen, shown, most, delta, around, drop_below, dropped, max_bytes)
 
 
 def _searches(task: Task) -> list[Callable[[Task, Goal, float, float], Bucketing]]:
@@ -456,6 +547,27 @@ def _searches(task: Task) -> list[Callable[[Task, Goal, float, float], Bucketing
     family = task.family(task.budgets)
     alone = isinstance(family, RandomizerLaw) and not family.mixture
     return [_cap, _cut] if alone and task.seen == "reports" else [_cap]
+
+
+def out_of_reach(task: Task, wish: Wish, error: float) -> bool:
+    """Return whether no rounding has so small an error within the target, told by few certificates.
+
+    Where a level may have to hide its users by itself, it hides them no better than all users would at its budget.
+
+    Parameters
+    ----------
+    task : Task
+        The task.
+    wish : Wish
+        The target.
+    error : float
+        The standard error.
+    """
+    own = task.budgets
+    apart = task.seen == "levels" or len(_searches(task)) > 1
+    hiding = Budgets(own.epsilons[-1:], [own.n], own.deltas[-1:]) if apart else own
+    known = Caps.of(task, own)
+    return caps.no_cap_reaches(replace(known, hiding=hiding) if apart else known, wish, error)
 
 
 def _cut(task: Task, goal: Goal, target: float, within: float) -> Bucketing:

@@ -24,7 +24,16 @@ from shuffledp.errors import (
     choice,
     shown,
 )
-from shuffledp.planning.bucketing import Goal, bucket_budgets, check_bytes, check_rounding, who_stays
+from shuffledp.numerics.floats import Interval
+from shuffledp.planning.bucketing import (
+    Goal,
+    bucket_budgets,
+    check_bytes,
+    check_rounding,
+    out_of_reach,
+    task_of,
+    who_stays,
+)
 from shuffledp.planning.question import (
     NO_GUESS,
     Guess,
@@ -149,9 +158,42 @@ class Ask:
     drop_below: float
     max_bytes: int | None = None
 
-    def bucket(self, budgets: Budgets, way: Way) -> Bucketing:
-        """Return the rounding of the budgets with the smallest error within the target, if asked in the given way."""
-        return self._bucket(budgets, way, "error", self.wish.epsilon, math.inf)
+    def bucket(self, budgets: Budgets, way: Way, at_most: float = math.inf) -> Bucketing:
+        """Return the rounding of the budgets with the smallest error within the target, if asked in the given way.
+
+        Parameters
+        ----------
+        budgets : Budgets
+            The population.
+        way : Way
+            Randomizer, view and weights.
+        at_most : float
+            The largest standard error that is searched for; default: any.
+        """
+        return self._bucket(budgets, way, "error", self.wish.epsilon, math.inf, at_most)
+
+    def out_of_reach(self, budgets: Budgets, way: Way, error: float) -> bool | None:
+        """Return whether a way has no rounding within the target with so small an error; None if it cannot be asked.
+
+        Parameters
+        ----------
+        budgets : Budgets
+            The population.
+        way : Way
+            Randomizer, view and weights.
+        error : float
+            The standard error.
+        """
+
+        def answered() -> bool:
+            task = task_of(
+                budgets, self.question, way.mechanism, way.seen, self.wish.delta, self.levels,
+                way.weights or "population", self.drop_below, self.wish.around, self.max_bytes,
+            )  # fmt: skip
+            return out_of_reach(task, self.wish, error)
+
+        found = attempt(answered)
+        return None if isinstance(found, Refused) else found
 
     def least(self, budgets: Budgets, way: Way, error: float, within: float) -> Bucketing:
         """Return the rounding of the budgets with the smallest certified epsilon among those that reach an error.
@@ -169,7 +211,9 @@ class Ask:
         """
         return self._bucket(budgets, way, "guarantee", error, within)
 
-    def _bucket(self, budgets: Budgets, way: Way, goal: Goal, target: float, within: float) -> Bucketing:
+    def _bucket(
+        self, budgets: Budgets, way: Way, goal: Goal, target: float, within: float, at_most: float = math.inf
+    ) -> Bucketing:
         return bucket_budgets(
             budgets,
             self.question.question,
@@ -185,6 +229,7 @@ class Ask:
             around=self.wish.around,
             max_bytes=self.max_bytes,
             within=within,
+            at_most=at_most,
         )
 
     def staying(self, budgets: Budgets) -> Budgets:
@@ -519,12 +564,9 @@ def plan(
             "no way of asking is left to compare: name a mechanism, and with budgets that may depend on the records "
             "(correlated) show the levels"
         )
-    rows = [
-        _as_given(budgets, ask, Way(choice(mechanism, "mechanism", planned.mechanisms), *way))
-        for mechanism in named
-        for way in ways
-    ]
-    rows = _rounded(rows, budgets, ask)
+    every = [Way(choice(mechanism, "mechanism", planned.mechanisms), *way) for mechanism in named for way in ways]
+    _refuse_what_tells_nothing(every, budgets, ask)
+    rows = _rounded([_as_given(budgets, ask, way) for way in every], budgets, ask)
     accurate = rows[0]
     if accurate.bucketing is None:
         raise InvalidInput(f"no way of asking is certified at epsilon = {target_epsilon:g}: {accurate.refused}")
@@ -544,12 +586,24 @@ def plan(
         target_error,
         rows[0],
         accurate,
-        certify(rule.setting, wish.delta),
+        _guarantee(rule),
         _batch(rule, wish),
         limit,
         find_remedies(rule, budgets, ask, target_error),
         tuple(rows),
     )
+
+
+def _guarantee(rule: Bucketing) -> Guarantee:
+    """Return the guarantee of the rule's setting, no larger than the rule's own certificate.
+
+    Over several rounds the two may differ in the fifth digit, for they are composed from other values of each round.
+    """
+    found, least = certify(rule.setting, rule.delta), rule.certified_epsilon
+    levels = [
+        replace(level, epsilon=Interval(level.epsilon.lower, min(level.epsilon.upper, least))) for level in found.levels
+    ]
+    return replace(found, levels=tuple(levels))
 
 
 def _rule_of(row: Alternative) -> Bucketing:
@@ -565,6 +619,23 @@ def _ways(budgets: Budgets, seen: Seen | None) -> list[tuple[Seen, Weights | Non
     if budgets.levels == 1 and seen is None:
         return [WAYS[0]]
     return [way for way in WAYS if seen in (None, way[0])]
+
+
+def _refuse_what_tells_nothing(ways: list[Way], budgets: Budgets, ask: Ask) -> None:
+    """Refuse so many rounds that no way has an error within the whole range of the answer."""
+    rounds, widest = ask.wish.around.rounds, ask.question.width
+    useless = 0
+    for way in ways if rounds > 1 else ():
+        found = ask.out_of_reach(budgets, way, widest)
+        if found is False:
+            return
+        useless += found is True
+    if useless:
+        raise InvalidInput(
+            f"over {rounds:,} rounds no way of asking tells anything at epsilon = {ask.wish.epsilon:g}, delta = "
+            f"{ask.wish.delta:g}: the standard error of a round is above {widest:g}, the whole range; ask in fewer "
+            "rounds, raise epsilon, or ask more users"
+        )
 
 
 def _needs_independence(way: tuple[Seen, Weights | None], budgets: Budgets) -> bool:
@@ -601,7 +672,9 @@ def _rounded(rows: list[Alternative], budgets: Budgets, ask: Ask) -> list[Altern
             reason = "its error is larger than the best plan's even with all of everybody's budget"
             ways.append(replace(row, refused=reason))
             continue
-        bucketing = attempt(lambda row=row: ask.bucket(budgets, row.way))
+        # over several rounds certificates take long: a way that cannot come near the best one is not searched
+        limit = best * _HOPELESS if ask.wish.around.rounds > 1 else math.inf
+        bucketing = attempt(lambda row=row, limit=limit: ask.bucket(budgets, row.way, limit))
         if isinstance(bucketing, Refused):
             ways.append(replace(row, refused=bucketing.reason))
             continue

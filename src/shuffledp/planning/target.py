@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.accounting import MANY_LEVELS, Target, certify
+from shuffledp.accounting import MANY_LEVELS, Target, certify, last_within
 from shuffledp.budgets import Budgets
 from shuffledp.dummies import Dummies
 from shuffledp.errors import BUDGET_RULE, MAX_EPSILON0, InvalidInput, Told, shown
@@ -112,14 +113,41 @@ class Wish:
     def certified(self, budgets: Budgets, family: Family, seen: Seen) -> float:
         """Return the certified central epsilon of the worst level; very many withheld levels are first rounded up."""
         few = budgets if seen == "levels" else rounded_up(budgets, LEVELS_OF_NOISE if noisy(family) else MANY_WITHHELD)
-        setting = self.setting(few, family, seen)
-        if setting.budgets.levels <= MANY_LEVELS:
-            return Target.of(1.0, self.delta).certified(setting)
-        return certify(setting, self.delta, max_levels=2).epsilon.upper
+        return _certified(self.setting(few, family, seen), self.delta)
 
     def holds(self, setting: Setting) -> bool:
         """Return whether the setting is certified to be within the target."""
-        return self.epsilon == math.inf or Target.of(self.epsilon * SLACK, self.delta).excess(setting) <= 0.0
+        return self.excess(setting) <= 0.0
+
+    def excess(self, setting: Setting) -> float:
+        """Return a number that is at most 0 if the setting is certified to be within the target; see `Target.excess`.
+
+        Parameters
+        ----------
+        setting : Setting
+            The setting.
+        """
+        return -math.inf if self.epsilon == math.inf else _excess(self.target, setting)
+
+    @property
+    def target(self) -> Target:
+        """The target of a search, a little below the wanted epsilon."""
+        return Target.of(self.epsilon * SLACK, self.delta)
+
+
+# Ways that differ in their weights alone ask for the same certificates.
+
+
+@lru_cache(maxsize=4096)
+def _excess(target: Target, setting: Setting) -> float:
+    return target.excess(setting, quick="first")
+
+
+@lru_cache(maxsize=1024)
+def _certified(setting: Setting, delta: float) -> float:
+    if setting.budgets.levels <= MANY_LEVELS:
+        return Target.of(1.0, delta).certified(setting)
+    return certify(setting, delta, max_levels=2).epsilon.upper
 
 
 def steps_of(wish: Wish, top: float) -> FloatArray:
@@ -500,10 +528,12 @@ class Caps:
 
     def holds(self, wish: Wish, at: Cut) -> bool:
         """Return whether the population at a cap is certified to be within the target."""
-        if wish.epsilon == math.inf:
-            return True
+        return self.excess(wish, at) <= 0.0
+
+    def excess(self, wish: Wish, at: Cut) -> float:
+        """Return a number that is at most 0 if the population at a cap is certified to be within the target."""
         hiding = capped(self.hiding, at.cap) if at.levels is None else stand_in(at.rounded, at.family)
-        return wish.holds(wish.setting(hiding, at.family, self.task.seen))
+        return wish.excess(wish.setting(hiding, at.family, self.task.seen))
 
     def edge(self, wish: Wish) -> tuple[float, float]:
         """Return two neighbouring caps of the grid: one that is certified, and the next larger one, which is not.
@@ -573,6 +603,22 @@ class Caps:
                 towards = middle.cap
         return start
 
+    def raised(self, wish: Wish, start: Cut, above: float, allowed: Callable[[Cut], bool]) -> Cut:
+        """Return the largest cap from ``start`` up to ``above`` (nats) that is allowed and certified, up to 1e-4.
+
+        ``start`` is both. Whether a cap is allowed costs little, so that is searched first.
+        """
+        top = self.moved(start, above, allowed)
+        steps = math.ceil(math.log(top.cap / start.cap) / _TOLERANCE)
+
+        def at(step: int) -> Cut:
+            return top if step == steps else self.at(start.cap * math.exp(step * _TOLERANCE))
+
+        found = last_within(
+            lambda step: self.excess(wish, at(step)) if allowed(at(step)) else math.inf, 0, steps, max(steps, 1)
+        )
+        return start if found == 0 else at(found)
+
 
 def smallest_error(task: Task, wish: Wish) -> Bucketing:
     """Return the rounding rule of the cap (largest budget) with the smallest predicted error among certified ones.
@@ -604,7 +650,7 @@ def smallest_error(task: Task, wish: Wish) -> Bucketing:
         raise task.too_long(tried[0].family) if not fitting else unreachable(wish)
     error = best.error
     above = min((one.cap for one in tried if one.cap > best.cap), default=best.cap)
-    best = caps.moved(best, above, lambda one: one.error <= error and task.fits(one.family) and caps.holds(wish, one))
+    best = caps.raised(wish, best, above, lambda one: one.error <= error and task.fits(one.family))
     return finished(task, best.cap)
 
 
@@ -640,6 +686,26 @@ def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
     while found.prediction.standard_error > error and found.cap < caps.top:  # of a sketch the error is a little less
         found = finished(task, min(found.cap * (1.0 + _TOLERANCE), caps.top))
     return found
+
+
+def no_cap_reaches(caps: Caps, wish: Wish, error: float) -> bool:
+    """Return whether no cap with an error of at most ``error`` is certified to be within the target.
+
+    Of each shape of the reports the smallest such cap is certified: larger ones of that shape reveal more.
+
+    Parameters
+    ----------
+    caps : Caps
+        The caps.
+    wish : Wish
+        The target.
+    error : float
+        The standard error.
+    """
+    enough = _enough(caps, error)
+    tried = caps.around(enough, enough * _RATIO**-_BELOW)
+    good = [one for one in tried if one.error <= error]
+    return not (good and any(caps.holds(wish, one) for one in _least_of_each_shape(caps, tried, good, error)))
 
 
 def _least_epsilon(caps: Caps, found: list[Cut], within: float) -> Cut | None:

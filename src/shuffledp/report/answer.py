@@ -129,23 +129,25 @@ def cells(view: View, entry: AnswerLine, *, hedged: bool = True) -> list[str]:
 
 
 def interval_words(entry: AnswerLine) -> str:
-    """Return the interval of a share in words, which mention it if noise has moved the estimate below 0 or above 1.
+    """Return the interval of a share in words, which mention it if noise has moved the estimate below 0% or above 100%.
 
     Examples
     --------
     >>> interval_words(Entry("a", 0.1, 0.01, 0.08, 0.12))
     '8.00% to 12.00%'
     >>> interval_words(Entry("a", -0.0869, 0.04, 0.0, 0.031))
-    'below 0: noise; at most 3.10%'
+    'below 0%: noise; at most 3.10%'
+    >>> interval_words(Entry("a", 1.1, 0.04, 0.98, 1.0))
+    'above 100%: noise; at least 98.00%'
     >>> interval_words(Entry("a", 0.6, 0.9, 0.0, 1.0))
     'says nothing yet'
     """
     if tells_nothing(entry, (0.0, 1.0)):
         return SAYS_NOTHING
     if entry.value < 0.0:
-        return f"below 0: noise; at most {share(entry.high)}"
+        return f"below 0%: noise; at most {share(entry.high)}"
     if entry.value > 1.0:
-        return f"above 1: noise; at least {share(entry.low)}"
+        return f"above 100%: noise; at least {share(entry.low)}"
     return f"{share(entry.low)} to {share(entry.high)}"
 
 

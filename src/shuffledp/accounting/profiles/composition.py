@@ -43,6 +43,8 @@ _LOOKS, _REACH, _BETWEEN = 8, 4.0, 24
 """Number of those values, how many mu beyond the saddle point they reach, and points interpolated between two."""
 _ROUGHLY = (64.0, 8.0)
 """Multiples of `CHORDS` with which a rival of the smallest bound is first composed roughly."""
+_QUICKLY = 32.0
+"""The same multiple for a value of delta that need only be near: it is up to about a sixth larger, and found sooner."""
 
 Parts = tuple[tuple[PrivacyProfile, int], ...]
 
@@ -173,6 +175,21 @@ class ComposedProfile(PrivacyProfile):
         upper = self._sum(True, view).divergence(epsilon).upper
         lower = self._sum(False, view).divergence(epsilon).lower if self.known_below else 0.0
         return Interval(min(lower, upper, self._local(epsilon)), min(upper, self._local(epsilon)))
+
+    def deltas_quickly(self, epsilons: list[float]) -> list[Upper]:
+        """Return upper bounds on delta at epsilons (nats), composed from few values of each round."""
+        source = self._rough or self
+        return [source.delta_above(epsilon) for epsilon in epsilons]
+
+    @cached_property
+    def _rough(self) -> ComposedProfile | None:
+        """The same rounds composed from few values of their own; None where there are none, or this is it."""
+        if self.apart is not None:
+            return None
+        apart = [table for part, _ in self.parts if (table := part.table_apart()) is not None]
+        return (
+            ComposedProfile(self.parts, _QUICKLY * self.chords, tuple(apart)) if len(apart) == len(self.parts) else None
+        )
 
     def _local(self, epsilon: float) -> float:
         """Randomized response with the sum of all budgets: no pure composition costs more."""
@@ -473,6 +490,10 @@ class SmallestProfile(PrivacyProfile):
         deltas = [part.delta(epsilon) for part in self.parts]
         return Interval(min(f.lower for f in deltas), min(f.upper for f in deltas))
 
+    def deltas_quickly(self, epsilons: list[float]) -> list[Upper]:
+        """Return the smallest of the parts' quick upper bounds on delta at epsilons (nats)."""
+        return [min(deltas) for deltas in zip(*(part.deltas_quickly(epsilons) for part in self.parts), strict=True)]
+
     @property
     def mass_at_infinity(self) -> Interval:
         """Interval that encloses the smallest of the parts' limits of delta for large epsilon."""
@@ -543,12 +564,23 @@ class GroupProfile(PrivacyProfile):
 
     def delta_at(self, epsilon: float) -> Interval:
         """Return the interval from 0 to the upper bound of the class docstring on delta(epsilon)."""
+        return Interval(0.0, self._grown(epsilon, self.one.delta_above(self._share(epsilon))))
+
+    def deltas_quickly(self, epsilons: list[float]) -> list[Upper]:
+        """Return the same upper bounds at epsilons (nats) from quick ones for one changed report."""
+        quick = self.one.deltas_quickly([self._share(epsilon) for epsilon in epsilons])
+        return [min(self._grown(epsilon, delta), Upper(1.0)) for epsilon, delta in zip(epsilons, quick, strict=True)]
+
+    def _share(self, epsilon: float) -> float:
+        return deflated(epsilon / self.size, 2)
+
+    def _grown(self, epsilon: float, delta: Upper) -> Upper:
+        """Return the upper bound at epsilon from one on the delta of one changed report at its share."""
         share = epsilon / self.size
-        delta = self.one.delta(deflated(share, 2))
         growth = math.expm1(min(epsilon, 700.0)) / math.expm1(min(share, 700.0)) if share > 0.0 else float(self.size)
         if epsilon >= 700.0:
-            return Interval(0.0, 1.0 if delta.upper > 0.0 else 0.0)
-        return Interval(0.0, inflated(delta.upper * growth, 64 * (1.0 + epsilon)))
+            return Upper(1.0 if delta > 0.0 else 0.0)
+        return Upper(inflated(delta * growth, 64 * (1.0 + epsilon)))
 
 
 def composed(one: PrivacyProfile, rounds: int) -> PrivacyProfile:
