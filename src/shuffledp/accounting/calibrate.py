@@ -151,7 +151,7 @@ class Search:
 
     def excess(self, number: int) -> float:
         """Return a number that is at most 0 if the setting for ``number`` is within the target, else positive."""
-        return self.target.excess(self.at(number))
+        return self.target.excess(self.at(number), quick="first")
 
     def certified(self, number: int) -> Upper:
         """Return the certified central epsilon of the worst level of the setting for ``number``, in nats."""

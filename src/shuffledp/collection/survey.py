@@ -91,11 +91,8 @@ _NEEDED = {
     "questions": '[[questions]] with text = "Lunch?" and choices = ["soup", "fish"]',
 }
 """A line of a survey for each key that has no default, as an example."""
-_OPTIONAL = (
-    *_DEFAULTS,
-    *("language", "introduction", "order", "no_answer", "another_word", "people", "promise", "wanted", "levels"),
-    *("accept_one_shuffler", "mix_by", "groups"),
-)
+_WISHES = ("people", "promise", "wanted", "levels", "accept_one_shuffler", "mix_by", "groups")
+_OPTIONAL = (*_DEFAULTS, "language", "introduction", "order", "no_answer", "another_word", *_WISHES)
 """The keys that may stand at the top of a survey beside them."""
 _OF_LEVEL = {
     "name": 'name = "usual"',
