@@ -280,3 +280,13 @@ def test_open_says_where_noise_has_moved_a_share_below_0(run, tmp_path):
     assert len(found) == 4
     assert [ends.startswith("below 0%: noise; at most ") for _, ends in found] == [sign == "-" for sign, _ in found]
     assert any(sign for sign, _ in found)
+
+
+def test_what_a_tables_half_width_is_of_stands_apart_from_its_question(run, tmp_path):
+    """It read "whether you would stay Stated is the half-width"."""
+    survey = SURVEY + ASKED.replace("Which?", "whether you would stay") + 'rows = ["a", "b"]\ncolumns = ["c", "d"]\n'
+    (tmp_path / "s.toml").write_text(survey, encoding="utf-8")
+    told = " ".join(run("task", "draft", "s.toml", "--out", "lunch").out.split())
+    assert re.search(
+        r"“whether you would stay”: Stated is the half-width of a cell's share; [^.]*(\.\d[^.]*)*\. ", told
+    )
