@@ -69,8 +69,8 @@ def test_the_attack_that_was_found():
     false = answer(asked, people, [0, WHOLE])
     assert honest == pytest.approx(0.6, abs=1e-4)
     assert false == pytest.approx(0.425, abs=1e-3)
-    assert honest - false <= shift_of_levels(asked, 0, [500, 500], 0.5, told=False)
-    assert honest - false <= shift_of_levels(asked, 0, [0, 1000], 0.5, told=True)
+    assert honest - false <= shift_of_levels(asked, 0, [500, 500], 0.5, stated=False)
+    assert honest - false <= shift_of_levels(asked, 0, [0, 1000], 0.5, stated=True)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -85,15 +85,15 @@ def test_the_told_shift_by_false_levels_is_the_largest_there_is(question, share)
             shift = abs(answer(asked, people, told) - float(first) * width)
             worst = max(worst, shift)
             # the same, seen by somebody who knows the told counts alone
-            assert shift <= shift_of_levels(asked, 0, told, float(share), told=True) * (1 + 1e-3) + 1e-3 * width
-    told = shift_of_levels(asked, 0, [500, 500], float(share), told=False)
+            assert shift <= shift_of_levels(asked, 0, told, float(share), stated=True) * (1 + 1e-3) + 1e-3 * width
+    told = shift_of_levels(asked, 0, [500, 500], float(share), stated=False)
     assert worst == pytest.approx(told, rel=1e-2, abs=1e-3 * width)
 
 
 def test_close_levels_shift_little_and_one_level_not_at_all():
     far, close = draft(choice(5, 0), levels=FAR), draft(choice(5, 0), levels=((0.5, 500, 0.4), (0.6, 500, 0.5)))
-    assert shift_of_levels(close, 0, [500, 500], 0.1, told=False) < 0.2 * shift_of_levels(
-        far, 0, [500, 500], 0.1, told=False
+    assert shift_of_levels(close, 0, [500, 500], 0.1, stated=False) < 0.2 * shift_of_levels(
+        far, 0, [500, 500], 0.1, stated=False
     )
     alone = draft(choice(5, 0), levels=FAR[:1])
     assert prices(alone)[0].level_shift == (0.0, 0.0, 0.0)
@@ -127,7 +127,7 @@ def test_the_page_tells_these_shifts(levels, row):
 def test_levels_that_nobody_has_can_be_told_all_the_same():
     asked = draft(choice(5, 0), levels=((0.5, 500, 0.4), (1.0, 500, 0.4), (8.0, 0, 3.0)))
     two = draft(choice(5, 0), levels=((0.5, 500, 0.4), (1.0, 500, 0.4)))
-    wide, narrow = (shift_of_levels(one, 0, n, 0.1, told=False) for one, n in ((asked, [5, 5, 0]), (two, [5, 5])))
+    wide, narrow = (shift_of_levels(one, 0, n, 0.1, stated=False) for one, n in ((asked, [5, 5, 0]), (two, [5, 5])))
     assert wide > 2 * narrow
 
 

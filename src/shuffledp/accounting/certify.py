@@ -163,7 +163,7 @@ def _surely_above(bound: AmplificationBound, setting: Setting, delta: float, lev
     own, at = float(setting.budgets.epsilons[level]), ceiling * _CLEARLY
     once = replace(setting, rounds=1, group_size=1)
     try:
-        profiles = [bound.profile(asked, own) for asked in (once, setting)]
+        profiles = [bound.profile(each, own) for each in (once, setting)]
         if any(profile.deltas_quickly([at])[0] > _CLEARLY_QUICK * delta for profile in profiles):
             return True
         return any(profile.delta(at).upper > delta for profile in profiles)

@@ -279,7 +279,7 @@ def plan_command(
     from shuffledp.cli.population import Population
 
     population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column, table)
-    asked = Asked(question, k, categories, low, high, share, guess_mean, guess_deviation)
+    question_options = Asked(question, k, categories, low, high, share, guess_mean, guess_deviation)
     files = Files(json, figure, report, rounded_out, board)
     if rounded_out is not None and budgets is None:
         raise InvalidInput("--rounded-out writes the table of --budgets FILE again; give the file")
@@ -287,12 +287,12 @@ def plan_command(
         raise InvalidInput(f"--figure {figure} must end in .svg; name a file such as curve.svg")
     wanted = Wanted(
         target_epsilon, delta, target_error, seen, mechanism, levels, correlated, drop_below, rounds, max_bytes,
-        colluding, missing, group_size, asked.dummies(dummies, delta),
+        colluding, missing, group_size, question_options.dummies(dummies, delta),
     )  # fmt: skip
-    run_plan(population, asked, wanted, files)
+    run_plan(population, question_options, wanted, files)
 
 
-def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files) -> None:
+def run_plan(population: Population, question_options: Asked, wanted: Wanted, files: Files) -> None:
     """Make a plan, write the files, and print the plan.
 
     Parameters are the options of ``shuffledp plan``, in four groups.
@@ -301,15 +301,15 @@ def run_plan(population: Population, asked: Asked, wanted: Wanted, files: Files)
     from shuffledp.report.to_json import dumps
     from shuffledp.shell.output import console, reserved, working
 
-    (question, guess), budgets = asked.parsed(), population.budgets()
+    (question, guess), budgets = question_options.parsed(), population.budgets()
     outputs = {"--figure": files.figure, "--report": files.report, "--rounded-out": files.rounded_out,
                "--board": files.board}  # fmt: skip
     with contextlib.ExitStack() as stack:
         streams = {option: stack.enter_context(reserved(path, option)) for option, path in outputs.items()}
         with working("Planning"):
             made = plan(budgets, question, guess=guess, **vars(wanted))
-            steps = next_steps(made, made.chosen, made.bucketing, population, files, asked.categories)
-            others = other_steps(made, population, files, asked.categories)
+            steps = next_steps(made, made.chosen, made.bucketing, population, files, question_options.categories)
+            others = other_steps(made, population, files, question_options.categories)
             _write(streams, made, population, steps, others)
     if files.json:
         from shuffledp.report.plan import plan_to_json

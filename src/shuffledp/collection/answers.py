@@ -97,12 +97,12 @@ _SAID = {
 """What the program says to a participant, by language; the organizer's words and numbers are filled in."""
 
 
-def _said(key: str, language: str, **words: object) -> str:
+def _phrase(key: str, language: str, **words: object) -> str:
     return _SAID[language][key].format_map(words)
 
 
-def _decimal(told: str, language: str) -> str:
-    return told if language == "en" else told.replace(".", ",")
+def _decimal(number: str, language: str) -> str:
+    return number if language == "en" else number.replace(".", ",")
 
 
 def run_show(link_text: str, language: str, person: str, state: Path | None, *, as_json: bool) -> None:
@@ -122,7 +122,7 @@ def run_show(link_text: str, language: str, person: str, state: Path | None, *, 
         return
     print_task(task, language)
     if notice is not None:
-        console().print(_said("moved", language, closes=write_time(notice.closes)), highlight=False)
+        console().print(_phrase("moved", language, closes=write_time(notice.closes)), highlight=False)
     _print_spent(task, device, language)
 
 
@@ -157,13 +157,13 @@ def run_answer(
         certify_task(task)
     state = state or default_state_file()
     will_change(state, "keeps the answer that was drawn: the same command sends it, and draws no other")
-    device = Device(DeviceState(state), person, lambda said: print(said, file=sys.stderr))
+    device = Device(DeviceState(state), person, lambda message: print(message, file=sys.stderr))
     if not as_json:
-        told = what_is_promised(task.draft, place, language)
-        console().print(escape(told.sentences[0][1]), highlight=False)
+        promise = what_is_promised(task.draft, place, language)
+        console().print(escape(promise.sentences[0][1]), highlight=False)
         _print_spent(task, device, language)
         if device.waits(task):
-            console().print(_said("again", language))
+            console().print(_phrase("again", language))
     with working("Sending"):
         try:
             verdict = device.answer(link, task, codes, place, patience=patience)
@@ -176,7 +176,7 @@ def run_answer(
         print(dumps({"held": True, "id": task.id, "ledger": device.spent(task.draft.organizer)}))
     else:
         title = quoted(in_language(task.draft.title, language), language)
-        console().print(escape(_said("held", language, title=title)), highlight=False)
+        console().print(escape(_phrase("held", language, title=title)), highlight=False)
 
 
 def run_open(
@@ -265,21 +265,26 @@ def run_verify(posted: Path, release: Path, batch: Path | None, *, as_json: bool
 
     task = PostedTask.parse(read_bytes(posted, "the task", LONGEST_POSTED))
     with working("Certifying the promises"):
-        found = verify(
+        verification = verify(
             task,
             read_bytes(release, "the release", LONGEST_SIGNED),
             None if batch is None else read_batch(batch),
         )
     if as_json:
-        told = {"verified": True, "checks": found.checks, "cannot": found.cannot, "floor": found.floor}
-        print(dumps(told | {"promise_kept": found.promise_kept}))
+        summary = {
+            "verified": True,
+            "checks": verification.checks,
+            "cannot": verification.cannot,
+            "floor": verification.floor,
+        }
+        print(dumps(summary | {"promise_kept": verification.promise_kept}))
         return
-    shown = console()
-    for sentence in found.checks:
-        shown.print(f"checked: {escape(sentence)}", highlight=False)
-    for sentence in found.cannot:
-        shown.print(f"cannot be checked: {sentence}", highlight=False)
-    _print_verdict(task.draft, found.promise_kept)
+    terminal = console()
+    for sentence in verification.checks:
+        terminal.print(f"checked: {escape(sentence)}", highlight=False)
+    for sentence in verification.cannot:
+        terminal.print(f"cannot be checked: {sentence}", highlight=False)
+    _print_verdict(task.draft, verification.promise_kept)
 
 
 def _check_language(language: str) -> None:
@@ -309,40 +314,42 @@ def _shown_object(task: PostedTask, floors: tuple[float, ...], device: Device, l
 
 def print_task(task: PostedTask, language: str) -> None:
     """Print a task in words: who asks what, and what each level promises."""
-    draft, shown = task.draft, console()
+    draft, terminal = task.draft, console()
 
     def theirs(text: str) -> str:
         return quoted(text, language)  # whatever the organizer wrote: it must not pass for words of this program
 
-    shown.print(f"[bold]{escape(theirs(in_language(draft.title, language)))}[/]", highlight=False)
+    terminal.print(f"[bold]{escape(theirs(in_language(draft.title, language)))}[/]", highlight=False)
     about = {"organizer": theirs(draft.organizer), "contact": theirs(draft.contact), "notice": draft.privacy_notice}
     about |= {name: write_time(getattr(draft, name)) for name in ("opens", "closes")}
-    shown.print(escape(_said("about", language, **about)), highlight=False)
+    terminal.print(escape(_phrase("about", language, **about)), highlight=False)
     if draft.introduction:
-        shown.print(escape(theirs(in_language(draft.introduction, language))), highlight=False)
+        terminal.print(escape(theirs(in_language(draft.introduction, language))), highlight=False)
     questions, answers = shown_order(draft, secure_random())
     for place in questions:
         question = draft.questions[place]
         if question.kind == "dictionary":
             ends = [theirs(in_language(question.choices[each], language)) for each in (0, 1, -1)]
             ends = dict(zip(("first", "second", "last"), ends, strict=True))
-            said = _said("dictionary", language, count=count(len(question.choices)), **ends)
+            answer_text = _phrase("dictionary", language, count=count(len(question.choices)), **ends)
         elif question.kind != "number":
             choices = (question.choices[i] for i in answers[place])
-            said = ", ".join(theirs(in_language(choice, language)) for choice in choices)
+            answer_text = ", ".join(theirs(in_language(choice, language)) for choice in choices)
             if question.kind in ("several", "list", "table"):
-                said = _said("several" if question.kind == "several" else "one", language, answers=said)
+                answer_text = _phrase("several" if question.kind == "several" else "one", language, answers=answer_text)
         else:
             ends = {name: _decimal(f"{getattr(question, name):g}", language) for name in ("low", "high", "step")}
-            said = _said("number", language, **ends)
-        shown.print(escape(f"{place + 1}. {theirs(in_language(question.text, language))} ({said})"), highlight=False)
+            answer_text = _phrase("number", language, **ends)
+        terminal.print(
+            escape(f"{place + 1}. {theirs(in_language(question.text, language))} ({answer_text})"), highlight=False
+        )
         if question.explanation:
-            shown.print(escape(f"   {theirs(in_language(question.explanation, language))}"), highlight=False)
+            terminal.print(escape(f"   {theirs(in_language(question.explanation, language))}"), highlight=False)
     if draft.random_order:
-        shown.print(_said("order", language), highlight=False)
+        terminal.print(_phrase("order", language), highlight=False)
     for place in range(len(draft.levels)):
-        shown.print()
-        shown.print(escape(what_is_promised(draft, place, language).text), highlight=False)
+        terminal.print()
+        terminal.print(escape(what_is_promised(draft, place, language).text), highlight=False)
 
 
 def shown_order(draft: Draft, random: Randomness) -> tuple[list[int], list[list[int]]]:
@@ -379,11 +386,11 @@ def _print_spent(task: PostedTask, device: Device, language: str) -> None:
     local, promise = (_decimal(up(spent[name]), language) for name in ("epsilon0", "promise"))
     apart = ""
     if spent["promise"] < spent["epsilon0"]:  # where one hand ran everything nothing smaller was promised
-        apart = _said("apart", language, promise=promise, delta=probability(spent["delta"]))
-    sent = _said("answer" if spent["answers"] == 1 else "answers", language, count=count(spent["answers"]))
+        apart = _phrase("apart", language, promise=promise, delta=probability(spent["delta"]))
+    sent = _phrase("answer" if spent["answers"] == 1 else "answers", language, count=count(spent["answers"]))
     organizer = quoted(task.draft.organizer, language)
-    told = _said("spent", language, organizer=organizer, answers=sent, local=local, apart=apart)
-    console().print(escape(told), highlight=False)
+    message = _phrase("spent", language, organizer=organizer, answers=sent, local=local, apart=apart)
+    console().print(escape(message), highlight=False)
 
 
 def _print_opened(opened: Opened) -> None:
@@ -393,35 +400,35 @@ def _print_opened(opened: Opened) -> None:
     from shuffledp.questions.question import CONFIDENCE
     from shuffledp.report.answer import cells, view_of
 
-    draft, manifest, shown = opened.batch.task.draft, opened.batch.manifest, console()
-    shown.print(f"[bold]{escape(quoted(opened.batch.task.title))}[/]", highlight=False)
-    asked = zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
-    for place, (question, release, junk, more, weighted) in enumerate(asked):
+    draft, manifest, terminal = opened.batch.task.draft, opened.batch.manifest, console()
+    terminal.print(f"[bold]{escape(quoted(opened.batch.task.title))}[/]", highlight=False)
+    per_question = zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
+    for place, (question, release, junk, more, weighted) in enumerate(per_question):
         title, shares = escape(next(iter(question.text.values()))), question.kind != "number"
         view = view_of(release, simultaneous=question.together)
         lines = [(entry.name, *cells(view, entry)) for entry in view.entries()]
         if not view.shape.label:
             ((_, value, _, ends),) = lines
-            shown.print(f"[bold]{title}[/] {value} ({CONFIDENCE:.0%} interval {ends})")
+            terminal.print(f"[bold]{title}[/] {value} ({CONFIDENCE:.0%} interval {ends})")
         else:
             table = Table(title=title, title_justify="left")
             for heading in ("answer", "share", "standard error", f"{CONFIDENCE:.0%} interval"):
                 table.add_column(heading, justify="left" if heading == "answer" else "right")
             for name, *numbers in lines:
                 table.add_row(escape(name), *numbers)
-            shown.print(table)
+            terminal.print(table)
         for line in (*more_lines(question, more), *weighted_lines(question, weighted)):
-            shown.print(escape(line), highlight=False)
-        shown.print(
+            terminal.print(escape(line), highlight=False)
+        terminal.print(
             f"{counted(junk.total, 'row')} not used; 5 % of junk could shift this by "
             f"{distance(junk.effect_of_share, shares=shares)}, "
             "5 % of the people counted at another level than theirs by "
-            f"{distance(shift_of_levels(draft, place, manifest.counts, JUNK, told=True), shares=shares)}",
+            f"{distance(shift_of_levels(draft, place, manifest.counts, JUNK, stated=True), shares=shares)}",
             highlight=False,
         )
     if manifest.codes is not None:
-        shown.print(f"{response(manifest.n, manifest.codes)}.", highlight=False)
-    shown.print(covers_line(manifest.n), highlight=False)
+        terminal.print(f"{response(manifest.n, manifest.codes)}.", highlight=False)
+    terminal.print(covers_line(manifest.n), highlight=False)
     table = Table(
         title=f"{counted(manifest.n, 'person', 'people')}, delta = {probability(draft.delta)}", title_justify="left"
     )
@@ -439,7 +446,7 @@ def _print_opened(opened: Opened) -> None:
                 up(crowd) if crowd is not None and crowd_tells(crowd, level.promise) else "–",
             ]
         table.add_row(*row, up(what_is_promised(draft, place).local))
-    shown.print(table)
+    terminal.print(table)
     _print_verdict(draft, opened.promise_kept)
 
 

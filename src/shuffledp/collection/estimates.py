@@ -703,7 +703,7 @@ FALSE_LEVELS = (0.01, 0.05, 0.1)
 """Shares of people counted at a wrong level whose effect is stated."""
 
 
-def shift_of_levels(draft: Draft, place: int, counts: Sequence[int], share: float, *, told: bool) -> float:
+def shift_of_levels(draft: Draft, place: int, counts: Sequence[int], share: float, *, stated: bool) -> float:
     """Return the largest error of an answer if people are counted at another level than they chose.
 
     The manifest's counts are statements of the shuffler. A report supports an answer with chance c' + s (x - c), where
@@ -721,7 +721,7 @@ def shift_of_levels(draft: Draft, place: int, counts: Sequence[int], share: floa
         Number of people at each level.
     share : float
         Share of the people counted wrongly, at the pair of levels with the largest effect.
-    told : bool
+    stated : bool
         True: `counts` are the stated ones, which may be false. False: they are true, and false ones will be stated.
 
     Returns
@@ -734,7 +734,7 @@ def shift_of_levels(draft: Draft, place: int, counts: Sequence[int], share: floa
     others = _moved(slopes.slopes, counts, share)
     if min(mean, *others) <= 0.0:
         return float("inf")
-    ratios = [other / mean if told else mean / other for other in others]
+    ratios = [other / mean if stated else mean / other for other in others]
     center = 0.5 if question.kind == "number" else float(question.family.own_share)
     center = 0.0 if question.family.kind == "hadamard" else center
     return max(center, 1.0 - center) * max(abs(ratio - 1.0) for ratio in ratios) * width_of(question)

@@ -58,13 +58,13 @@ def read_json(data: bytes, what: str, most: int) -> Fields:
     if len(data) > most:
         raise InvalidInput(f"{what} has {len(data)} bytes; at most {most} are read")
     try:
-        found = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+        document = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise InvalidInput(f"{what} is not JSON as expected: {reason}") from None
-    if not isinstance(found, dict):
-        raise InvalidInput(f"{what} must be a JSON object; got {type(found).__name__}")
-    return Fields(found, what)
+    if not isinstance(document, dict):
+        raise InvalidInput(f"{what} must be a JSON object; got {type(document).__name__}")
+    return Fields(document, what)
 
 
 class Fields:
@@ -107,9 +107,9 @@ class Fields:
         """
         gone = [key for key in lines if key not in self._values]
         if gone:
-            known = dict.fromkeys((*self._known, *lines, *beside))
-            if unknown := self.unknown(*known):
-                raise InvalidInput(f"{self.what}: {unknown}; known are {', '.join(known)}")
+            allowed = dict.fromkeys((*self._known, *lines, *beside))
+            if unknown := self.unknown(*allowed):
+                raise InvalidInput(f"{self.what}: {unknown}; known are {', '.join(allowed)}")
             named, they = ", ".join(gone), "key" if len(gone) == 1 else "keys"
             raise InvalidInput(f"{self.what}: missing {they} {named}; write {', '.join(lines[key] for key in gone)}")
 
@@ -200,10 +200,10 @@ class Fields:
 
     def objects(self, key: str, low: int, high: int, read: Callable[[Fields], T]) -> tuple[T, ...]:
         """Read a list of `low` to `high` objects, each by the function `read`."""
-        found: list[T] = []
+        entries: list[T] = []
         for place, entry in enumerate(self.list_of(key, low, high)):
-            found.append(self._object(f"{key}, number {place + 1}", entry, read))
-        return tuple(found)
+            entries.append(self._object(f"{key}, number {place + 1}", entry, read))
+        return tuple(entries)
 
     def object(self, key: str, read: Callable[[Fields], T]) -> T:
         """Read a value that is one object by the function `read`."""
@@ -214,12 +214,12 @@ class Fields:
 
         The list has `count` integers, or 1 to 10,000 if `count` is negative.
         """
-        found: list[int] = []
+        integers: list[int] = []
         for entry in self.list_of(key, *((count, count) if count >= 0 else (1, LONGEST_LAW))):
             if not isinstance(entry, str) or not _DIGITS.fullmatch(entry) or int(entry) > most:
                 self.refuse(key, entry, "integers over 2^64, each written as text in decimal digits")
-            found.append(int(entry))
-        return tuple(found)
+            integers.append(int(entry))
+        return tuple(integers)
 
     def wholes(self, key: str, count: int, high: int) -> tuple[int, ...]:
         """Read a list of `count` whole numbers from 0 to `high`."""
@@ -232,18 +232,18 @@ class Fields:
     def bytes_of(self, key: str, length: int) -> bytes:
         """Read bytes written in base64url without padding: `length` bytes, or any number if `length` is negative."""
         value = self.take(key)
-        found = from_base64(value) if isinstance(value, str) else None
-        if found is None or (length >= 0 and len(found) != length):
+        decoded = from_base64(value) if isinstance(value, str) else None
+        if decoded is None or (length >= 0 and len(decoded) != length):
             self.refuse(key, value, f"{length} bytes in base64url" if length >= 0 else "bytes in base64url")
-        return found
+        return decoded
 
     def time(self, key: str) -> int:
         """Read a point in time in UTC, such as ``"2030-01-31T08:00:00Z"``, as seconds since 1970."""
         value = self.take(key)
-        found = read_time(value) if isinstance(value, str) else None
-        if found is None:
+        seconds = read_time(value) if isinstance(value, str) else None
+        if seconds is None:
             self.refuse(key, value, "a time in UTC such as 2030-01-31T08:00:00Z")
-        return found
+        return seconds
 
     def day(self, key: str) -> str:
         """Read a day of the calendar, such as ``"2030-01-31"``."""
@@ -275,9 +275,9 @@ class Fields:
         if not isinstance(value, dict):
             self.refuse(key, value, "a JSON object")
         fields = Fields(value, f"{self.what}, {key}")
-        found = read(fields)
+        parsed = read(fields)
         fields.done()
-        return found
+        return parsed
 
 
 def to_base64(data: bytes) -> str:
@@ -343,10 +343,10 @@ def _shows_nothing(letter: str) -> bool:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         raise ValueError("a key stands twice in one object")
-    return found
+    return mapping
 
 
 def _no_constant(word: str) -> NoReturn:

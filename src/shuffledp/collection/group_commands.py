@@ -580,12 +580,12 @@ def _in(groups: list[Group], every: list[Opened], missing: list[Group], language
 def _question_in(names: list[str], every: list[Opened], place: int, language: str) -> dict[str, Any]:
     """Return text, table and differences of one question in one language."""
     question, words = every[0].batch.task.draft.questions[place], words_of(language)
-    found = compare(every, place)
+    comparisons = compare(every, place)
     labels = [in_language(choice, language) for choice in question.choices]
-    labels += [words["mean"]] * (len(found) - len(labels))  # of a number or a scale
+    labels += [words["mean"]] * (len(comparisons) - len(labels))  # of a number or a scale
     rows: list[list[str]] = []
     apart: list[str] = []
-    for label, compared in zip(labels, found, strict=True):
+    for label, compared in zip(labels, comparisons, strict=True):
         first = label
         for name, each, cell in zip(names, every, compared.groups, strict=True):
             value, low, high = _numbers_in(cell, compared.shares, language)

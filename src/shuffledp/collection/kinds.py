@@ -733,7 +733,7 @@ def _price(draft: Draft, place: int, mix: Sequence[int], groups: int) -> Price:
         for_five_points=_people_for(draft, place, mix, groups),
         widening=planned / alone if alone > 0.0 else math.inf,
         junk_shift=shift_of_future_junk(slopes_of(draft, place), mix, JUNK, width_of(question)),
-        level_shift=tuple(shift_of_levels(draft, place, mix, share, told=False) for share in FALSE_LEVELS),
+        level_shift=tuple(shift_of_levels(draft, place, mix, share, stated=False) for share in FALSE_LEVELS),
         present_from=(
             seen_from(count_law(question, slopes_of(draft, place), mix), len(question.choices))
             if question.kind == "dictionary"

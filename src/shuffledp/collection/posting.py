@@ -128,13 +128,15 @@ def print_collection_plan(console: Console, plan: CollectionPlan) -> None:
 
 
 def _table(plan: CollectionPlan, choice: Choice) -> Table:
-    asked = plan.request
+    request = plan.request
     kind = "a number" if not choice.question.is_share else counted(choice.question.family.records, "answer")
     kind = "each option checked or not" if choice.question.kind == "several" else kind
     if choice.question.words:
         kind = f"one of {count(choice.question.words)} words, in two columns of {count(WORD_CELLS)} cells"
-    shufflers = counted(asked.shufflers, "shuffler")
-    title = f"{choice.question.text}: {kind}, {count(asked.people)} people, promise {near(asked.promise)}, {shufflers}"
+    shufflers = counted(request.shufflers, "shuffler")
+    title = (
+        f"{choice.question.text}: {kind}, {count(request.people)} people, promise {near(request.promise)}, {shufflers}"
+    )
     table = Table(title=plain(title), title_justify="left")
     true = "true in 100" if choice.question.family.is_answer else "depends on it in 100"
     headings = ("epsilon0", true, "± points" if choice.question.is_share else "±", "junk 5 % shifts")
@@ -145,9 +147,9 @@ def _table(plan: CollectionPlan, choice: Choice) -> Table:
         if row.epsilon0 not in (*offered, *_BUDGETS):
             continue
         name = f"{row.epsilon0:g} {offered.get(row.epsilon0, '(not offered)')}"
-        shown = [in_words(choice.question, value).split()[1] for value in (row.half_width, row.junk_shift)]
+        width_and_shift = [in_words(choice.question, value).split()[1] for value in (row.half_width, row.junk_shift)]
         mark = " <- chosen" if row.epsilon0 == plan.chosen else ""
-        table.add_row(name + mark, in_100(row.true_share), *shown, count(row.dummies))
+        table.add_row(name + mark, in_100(row.true_share), *width_and_shift, count(row.dummies))
     return table
 
 
@@ -262,9 +264,9 @@ def _draft_groups(survey: Path, stated: tuple[SurveyGroup, ...], out: Path, *, a
     drafts = certified(write_drafts(data, stated, out, survey.parent))
     if as_json:
         priced = [(group, draft, floors, prices(draft, len(stated))) for group, draft, floors in drafts]
-        told = [{"name": dict(g.name), "people": g.people} | _draft_object(d, f, p) for g, d, f, p in priced]
+        group_objects = [{"name": dict(g.name), "people": g.people} | _draft_object(d, f, p) for g, d, f, p in priced]
         smallest = min(stated, key=lambda group: group.people).first
-        print(dumps({"groups": told, "smallest": smallest}))
+        print(dumps({"groups": group_objects, "smallest": smallest}))
         return
     _, draft, floors = min(drafts, key=lambda each: each[0].people)
     _print_draft(draft, floors, prices(draft, len(stated)))
@@ -327,18 +329,18 @@ def run_link(draft_file: Path, posted: Path, server: str, page: str | None) -> N
         )
     task.check_keys()
     link = link_of(task, server, page=page)
-    shown = console()
-    shown.print(link, highlight=False, soft_wrap=True)
-    shown.print(f"{plain(quoted(task.title))}, id {task.id}", highlight=False, soft_wrap=True)
+    terminal = console()
+    terminal.print(link, highlight=False, soft_wrap=True)
+    terminal.print(f"{plain(quoted(task.title))}, id {task.id}", highlight=False, soft_wrap=True)
     if page is not None:
-        shown.print(f"for shuffledp answer: {link_of(task, server)}", highlight=False, soft_wrap=True)
+        terminal.print(f"for shuffledp answer: {link_of(task, server)}", highlight=False, soft_wrap=True)
     try:
         picture = qr_terminal(link)
     except ModuleNotFoundError:  # the link is what matters
         picture = what_is_missing("A QR code", "segno")
-    shown.print(picture, markup=False, highlight=False, soft_wrap=True)
+    terminal.print(picture, markup=False, highlight=False, soft_wrap=True)
     if task.has_codes:
-        shown.print("People need a one-time code each: shuffledp task codes.", highlight=False)
+        terminal.print("People need a one-time code each: shuffledp task codes.", highlight=False)
 
 
 def run_codes(
@@ -483,10 +485,12 @@ def _check_shift(draft: Draft) -> None:
 def _draft_object(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ...]) -> dict[str, Any]:
     levels: list[dict[str, Any]] = []
     for place, (level, floor) in enumerate(zip(draft.levels, floors, strict=True)):
-        told = what_is_promised(draft, place)
-        numbers = {"local": told.local, "promise": level.promise, "floor": floor, "crowd": level.crowd}
-        known = {"name": dict(level.name), "epsilon0": level.epsilon0, "planned": level.planned}
-        levels.append(known | numbers | {"headline": told.headline, "sentences": [text for _, text in told.sentences]})
+        promise = what_is_promised(draft, place)
+        numbers = {"local": promise.local, "promise": level.promise, "floor": floor, "crowd": level.crowd}
+        description = {"name": dict(level.name), "epsilon0": level.epsilon0, "planned": level.planned}
+        levels.append(
+            description | numbers | {"headline": promise.headline, "sentences": [text for _, text in promise.sentences]}
+        )
     return {
         "delta": draft.delta,
         "one_hand": draft.operated_by.one_hand,
@@ -513,19 +517,19 @@ def _draft_object(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, .
 
 
 def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ...]) -> None:
-    shown = console()
+    terminal = console()
     table = Table(title=f"Promises at delta = {probability(draft.delta)}, over all questions", title_justify="left")
     for heading in ("level", "planned", "promise", "certified", "honest crowd", "shuffler and analyzer one"):
         table.add_column(heading, justify="left" if heading == "level" else "right")
     for place, (level, floor) in enumerate(zip(draft.levels, floors, strict=True)):
-        told = what_is_promised(draft, place)
+        promised = what_is_promised(draft, place)
         central = (
             ("–",) * 3
             if draft.operated_by.one_hand
             else (up(level.promise), up(floor), up(level.crowd) if crowd_tells(level.crowd, level.promise) else "–")
         )
-        table.add_row(plain(next(iter(level.name.values()))), count(level.planned), *central, up(told.local))
-    shown.print(table)
+        table.add_row(plain(next(iter(level.name.values()))), count(level.planned), *central, up(promised.local))
+    terminal.print(table)
     worth = Table(title="What the answers will be worth (95 % half-widths)", title_justify="left")
     for heading in (
         "question", "dummies", f"at {count(draft.planned)} people", f"at {count(draft.at_least)}",
@@ -541,11 +545,11 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
             *(plus_minus(width, width_of(question), shares=shares) for width in (cost.planned, cost.at_least)),
             *(people, f"× {up(cost.widening)}", distance(cost.junk_shift, shares=shares)),
         )
-    shown.print(worth)
+    terminal.print(worth)
     for question, cost in zip(draft.questions, costs, strict=True):
-        said = seen_line(cost.present_from, draft.planned or 1) if question.kind == "dictionary" else ""
-        if said := said or margins_line(cost.margins):
-            shown.print(plain(f"{quoted(next(iter(question.text.values())))}: {said}."), highlight=False)
+        sentence = seen_line(cost.present_from, draft.planned or 1) if question.kind == "dictionary" else ""
+        if sentence := sentence or margins_line(cost.margins):
+            terminal.print(plain(f"{quoted(next(iter(question.text.values())))}: {sentence}."), highlight=False)
     if len(draft.levels) > 1:
         _print_level_shifts(draft, costs)
     stated: set[str] = set()
@@ -553,14 +557,14 @@ def _print_draft(draft: Draft, floors: tuple[float, ...], costs: tuple[Price, ..
         (_, first), *others = what_is_promised(draft, place).sentences
         name = f"Level {quoted(next(iter(level.name.values())))}: "
         promise = first.removeprefix(name)
-        said = f"{name}the same promise." if promise in stated else first
+        sentence = f"{name}the same promise." if promise in stated else first
         stated.add(promise)
-        shown.print(plain(" ".join([said, *(text for key, text in others if key in READ)])), highlight=False)
+        terminal.print(plain(" ".join([sentence, *(text for key, text in others if key in READ)])), highlight=False)
 
 
 def _print_level_shifts(draft: Draft, costs: tuple[Price, ...]) -> None:
     """Print the effect of false counts per level, which nobody can check."""
-    shown = console()
+    terminal = console()
     table = Table(title="Shift if so many people are counted at another level than theirs", title_justify="left")
     for heading in ("question", *(f"{100 * share:g} %" for share in FALSE_LEVELS)):
         table.add_column(heading, justify="left" if heading == "question" else "right")
@@ -569,8 +573,8 @@ def _print_level_shifts(draft: Draft, costs: tuple[Price, ...]) -> None:
             plain(next(iter(question.text.values()))),
             *(distance(shift, shares=question.kind != "number") for shift in cost.level_shift),
         )
-    shown.print(table)
-    shown.print(
+    terminal.print(table)
+    terminal.print(
         "The counts per level are the shuffler's word. Levels close to each other, or one level for all, make this "
         "small.",
         highlight=False,

@@ -61,8 +61,8 @@ def release_object(opened: Opened) -> dict[str, Any]:
     """Return the object: one answer for each question, and what concerns the whole collection."""
     draft, manifest = opened.batch.task.draft, opened.batch.manifest
     answers: list[dict[str, Any]] = []
-    asked = zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
-    for place, (question, release, junk, more, weighted) in enumerate(asked):
+    per_question = zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
+    for place, (question, release, junk, more, weighted) in enumerate(per_question):
         answer = release_to_json(release, simplex=question.kind == "table", simultaneous=question.together)
         answer |= {"kind": question.kind, "covers": COVERS} | more_to_json(question, more)
         if draft.version > 1:  # its part of the law of all columns, which is known to no setting
@@ -73,7 +73,7 @@ def release_object(opened: Opened) -> dict[str, Any]:
         rows = {"unreadable": junk.unreadable, "repeated": junk.repeated, "impossible": junk.impossible}
         effect = {"of_5_percent": junk.effect_of_share, "seen": junk.effect_seen}
         falsely = {
-            f"of_{100 * share:g}_percent": shift_of_levels(draft, place, manifest.counts, share, told=True)
+            f"of_{100 * share:g}_percent": shift_of_levels(draft, place, manifest.counts, share, stated=True)
             for share in FALSE_LEVELS
         }
         untold = {"junk": rows, "junk_effect": effect, "level_effect": falsely}
@@ -212,8 +212,8 @@ def _lines(question: Question, release: Release, more: More, words: dict[str, st
     low, high = release.confidence_interval(CONFIDENCE, simultaneous=together)
     if question.kind == "number":
         numbers = np.clip([float(release.estimate), float(low), float(high)], question.low, question.high).tolist()
-        shown = numbers_with_error(numbers, numbers[1], numbers[2], float(release.standard_error))
-        value, least, most = (number_in(text, language) for text in shown)
+        rounded = numbers_with_error(numbers, numbers[1], numbers[2], float(release.standard_error))
+        value, least, most = (number_in(text, language) for text in rounded)
         return [words["resultNumber"].format(value=value, low=least, high=most)]
     shares = np.clip(np.column_stack((release.estimate, low, high)), 0.0, 1.0)
     texts = [in_language(choice, language) for choice in question.choices]
@@ -228,18 +228,18 @@ def _lines(question: Question, release: Release, more: More, words: dict[str, st
     return [_line(words, texts[place], shares[place].tolist()) for place in listed]
 
 
-def _possible(question: Question, found: FoundWords, words: dict[str, str], language: str) -> list[str]:
+def _possible(question: Question, decoded: FoundWords, words: dict[str, str], language: str) -> list[str]:
     """Say which words of a dictionary cannot be told apart from others, as the survey page does."""
-    if not found.possible:
+    if not decoded.possible:
         return []
-    told = [
+    pairs = [
         words["resultOr"].format(
             word=in_language(question.choices[word], language),
             others=", ".join(in_language(question.choices[other], language) for other in rivals),
         )
-        for word, rivals in found.possible
+        for word, rivals in decoded.possible
     ]
-    return [words["resultPossible"].format(pairs="; ".join(told))]
+    return [words["resultPossible"].format(pairs="; ".join(pairs))]
 
 
 def _compared(question: Question, more: More, words: dict[str, str], language: str) -> list[str]:
@@ -274,11 +274,11 @@ def _weighted(question: Question, weighted: WeightedTable | None, words: dict[st
     """Say what a table led to public counts says of all people, and how many of them did not answer."""
     if weighted is None:
         return []
-    texts, found = question.choices, weighted.cells
+    texts, estimates = question.choices, weighted.cells
     if weighted.sums is not None:
-        texts, found = (question.rows if weighted.variables[0] is None else question.columns), weighted.sums
-    low, high = found.confidence_interval(CONFIDENCE, simultaneous=True)
-    shares = np.clip(np.column_stack((found.value, low, high)), 0.0, 1.0).tolist()
+        texts, estimates = (question.rows if weighted.variables[0] is None else question.columns), weighted.sums
+    low, high = estimates.confidence_interval(CONFIDENCE, simultaneous=True)
+    shares = np.clip(np.column_stack((estimates.value, low, high)), 0.0, 1.0).tolist()
     listed = [_line(words, in_language(text, language), each) for text, each in zip(texts, shares, strict=True)]
     variables = ", ".join(name for name in weighted.variables if name is not None)
     whom = words["resultWhom"]
@@ -333,25 +333,25 @@ def words_of(language: str) -> dict[str, str]:
         The language.
     """
     folder = files("shuffledp.collection") / "page"
-    asked, released = (
+    page_words, released = (
         json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in (language, "release")
     )
-    return asked | released[language]
+    return page_words | released[language]
 
 
-def in_each_group(names: Sequence[str], said: Sequence[list[str]]) -> list[str]:
+def in_each_group(names: Sequence[str], per_group: Sequence[list[str]]) -> list[str]:
     """Return what is said of each group: once if it is the same of all, else with the group's name before it.
 
     Parameters
     ----------
     names : sequence of str
         Names of the groups.
-    said : sequence of list of str
+    per_group : sequence of list of str
         For each group its sentences.
     """
-    if all(sentences == said[0] for sentences in said):
-        return said[0]
-    return [f"{quoted(name)}: {each}" for name, sentences in zip(names, said, strict=True) for each in sentences]
+    if all(sentences == per_group[0] for sentences in per_group):
+        return per_group[0]
+    return [f"{quoted(name)}: {each}" for name, sentences in zip(names, per_group, strict=True) for each in sentences]
 
 
 def collection_checklist(*opened: Opened, names: Sequence[str] = ()) -> list[Point]:
@@ -365,14 +365,15 @@ def collection_checklist(*opened: Opened, names: Sequence[str] = ()) -> list[Poi
         Names of the groups; none for a single batch.
     """
     draft, groups = opened[0].batch.task.draft, len(opened) > 1
-    codes, asked = draft.admission == "codes", len(draft.questions)
+    codes, question_count = draft.admission == "codes", len(draft.questions)
     one = "One person" if codes else "One person, who may have answered twice"
     people = [f"together {wording.count(each.batch.manifest.n)}" for each in opened]
     if groups:
         people = [f"{quoted(name)} {each}" for name, each in zip(names, people, strict=True)]
     return points(
         [
-            f"{one}, with the {f'answers to all {asked} questions' if asked > 1 else 'answer to the one question'}.",
+            f"{one}, with the "
+            f"{f'answers to all {question_count} questions' if question_count > 1 else 'answer to the one question'}.",
             f"{OPEN}whether somebody was given several codes{', of one group or of several' if groups else ''}."
             if codes
             else f"{OPEN}whether somebody answered more than twice; such a person is protected less than stated.",
@@ -405,7 +406,7 @@ def collection_checklist(*opened: Opened, names: Sequence[str] = ()) -> list[Poi
             f"{OPEN}who holds the analyzer's and the shuffler's keys, and who may reach the store and its logs.",
         ],
         [
-            ("The one question is" if asked == 1 else f"All {asked} questions are")
+            ("The one question is" if question_count == 1 else f"All {question_count} questions are")
             + " counted together; whatever else is computed from the same "
             "batch costs nothing on top.",
             *(["Everybody was invited in one group, so the groups' costs do not add up."] if groups else []),
@@ -484,7 +485,7 @@ def release_page(
         An HTML document that loads nothing from elsewhere.
     """
     draft, manifest = opened.batch.task.draft, opened.batch.manifest
-    known = truths or {}
+    true_values = truths or {}
     rows_of = [0] * len(draft.questions)
     for column, rows in zip(draft.columns, manifest.rows, strict=True):
         rows_of[column.question] += rows
@@ -495,7 +496,7 @@ def release_page(
             junk,
             [*more_lines(question, more), *weighted_lines(question, weighted)],
             rows_of[place],
-            known.get(place),
+            true_values.get(place),
         )
         for place, (question, release, junk, more, weighted) in enumerate(
             zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
@@ -591,16 +592,16 @@ def could_be_read(draft: Draft) -> list[str]:
         The task.
     """
     analyzer, shuffler = quoted(draft.operated_by.analyzer), quoted(draft.operated_by.shuffler)
-    found = [what_is_read(draft, place) for place in range(len(draft.levels))]
+    readable = [what_is_read(draft, place) for place in range(len(draft.levels))]
     names = [quoted(next(iter(level.name.values()))) for level in draft.levels]
     cases = [
         f"{'up to ' if len(shares) > 1 else ''}{in_100(max(shares))} at level {name}"
-        for name, (_, shares) in zip(names, found, strict=True)
+        for name, (_, shares) in zip(names, readable, strict=True)
     ]
-    told = "are the person's true answer" if found[0][0] == "answer" else "depend on the person's answer"
+    predicate = "are the person's true answer" if readable[0][0] == "answer" else "depend on the person's answer"
     who = (
         f"{analyzer} can"
         if draft.operated_by.one_hand
         else f"If {shuffler} worked together with {analyzer}, they could"
     )
-    return [f"{who} read what a device sent. Of 100 such reports {', '.join(cases)} {told}."]
+    return [f"{who} read what a device sent. Of 100 such reports {', '.join(cases)} {predicate}."]

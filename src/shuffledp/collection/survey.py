@@ -257,19 +257,19 @@ def survey_groups(data: bytes) -> tuple[SurveyGroup, ...]:
     if not fields.has("groups"):
         return ()
     language = fields.line("language") if fields.has("language") else "en"
-    found = groups_of_survey(fields, language)
+    groups = groups_of_survey(fields, language)
     if fields.has("people"):
         raise InvalidInput("the survey: each group says how many people are invited; leave people out")
     if fields.take("admission") != "codes":
         raise InvalidInput("the survey: who belongs to a group is known by the codes; leave admission out")
-    least, smallest = fields.whole("at_least", 1, MOST_PEOPLE), min(found, key=lambda group: group.people)
+    least, smallest = fields.whole("at_least", 1, MOST_PEOPLE), min(groups, key=lambda group: group.people)
     if smallest.people < least:
         raise InvalidInput(
             f"the survey: the smallest group is {shown(smallest.first)} with {smallest.people} people, and with fewer "
             f"than at_least = {least} answers nothing is handed over; write at_least = {max(1, smallest.people // 2)}, "
             "or put small groups together"
         )
-    return found
+    return groups
 
 
 def _plan_for(levels: list[dict[str, Any]], wishes: dict[str, Any]) -> None:
@@ -345,16 +345,16 @@ def _planned_for_somebody(request: Request) -> Request:
     return request
 
 
-def _survey(known: dict[str, Any]) -> tuple[Fields, str]:
+def _survey(document: dict[str, Any]) -> tuple[Fields, str]:
     """Return the fields of a survey with what has a default, after checking that nothing else is missing; its language.
 
     Its groups are no field of the survey that is drafted for one of them.
     """
-    spelled = {"organizer" if key == "organiser" else key: value for key, value in known.items() if key != "groups"}
+    spelled = {"organizer" if key == "organiser" else key: value for key, value in document.items() if key != "groups"}
     given = Fields(spelled, "the survey")
     _explain(given)
     given.require(_NEEDED, *_OPTIONAL)
-    fields = Fields(_DEFAULTS | known, "the survey")
+    fields = Fields(_DEFAULTS | document, "the survey")
     return fields, fields.line("language") if fields.has("language") else "en"
 
 
@@ -373,14 +373,14 @@ def _toml(data: bytes) -> dict[str, Any]:
 
 def _wishes(fields: Fields) -> dict[str, Any]:
     """Read the fields that only the planner uses."""
-    found: dict[str, Any] = {}
+    wishes: dict[str, Any] = {}
     if fields.has("people"):
-        found["people"] = fields.whole("people", 1, MOST_PEOPLE)
+        wishes["people"] = fields.whole("people", 1, MOST_PEOPLE)
     if fields.has("promise"):
-        found["promise"] = fields.number("promise", 1e-6, 1e3)
+        wishes["promise"] = fields.number("promise", 1e-6, 1e3)
     if fields.has("wanted"):
-        found["wanted"] = fields.number("wanted")
-    return found
+        wishes["wanted"] = fields.number("wanted")
+    return wishes
 
 
 def _request(
@@ -464,7 +464,7 @@ def _drafted(survey: _Survey, offer: Offer) -> Draft:
     pairs = list(zip(document["questions"], columns, strict=True))
     questions = [question | {"family": family} for question, (family, _) in pairs]
     if offer.law is None:
-        questions = [asked | {"dummies": _written(own)} for asked, (_, own) in zip(questions, columns, strict=True)]
+        questions = [entry | {"dummies": _written(own)} for entry, (_, own) in zip(questions, columns, strict=True)]
     else:
         document["dummies"] = written_law(offer.law)
     levels = document["levels"] or _levels_of(offer.levels, offer.request.promise, document["title"])
@@ -492,8 +492,8 @@ def _questions(fields: Fields, language: str, folder: Path | None) -> list[dict[
     words = _texts(fields.take("no_answer"), language) if fields.has("no_answer") else NO_ANSWER
     another = _texts(fields.take("another_word"), language) if fields.has("another_word") else ANOTHER_WORD
     _check_number(fields, "questions", MOST_QUESTIONS, 1)
-    asked = fields.list_of("questions", 1, MOST_QUESTIONS)
-    return [_question(entry, language, words, another, folder) for entry in asked]
+    entries = fields.list_of("questions", 1, MOST_QUESTIONS)
+    return [_question(entry, language, words, another, folder) for entry in entries]
 
 
 def _question(entry: object, language: str, no_answer: object, another: object, folder: Path | None) -> dict[str, Any]:
@@ -508,49 +508,49 @@ def _question(entry: object, language: str, no_answer: object, another: object, 
         unlisted = "" if there or misspelt else f"; {_UNKNOWN}"
         named = f": {misspelt}; a question" if misspelt else ""
         raise InvalidInput(f"{fields.what}{named} needs answers of one kind: write {_OF_KINDS}{unlisted}")
-    asked: dict[str, Any] = {"text": _texts(fields.take("text"), language), "kind": kind}
+    question: dict[str, Any] = {"text": _texts(fields.take("text"), language), "kind": kind}
     for key in _KINDS[kind]:
         if kind == "number":
-            asked[key] = fields.number(key)
+            question[key] = fields.number(key)
         elif key == "values":
-            asked[key] = fields.list_of(key, len(asked["choices"]), len(asked["choices"]))
+            question[key] = fields.list_of(key, len(question["choices"]), len(question["choices"]))
         else:
             if kind == "list" and is_dictionary(fields.peek(key)):
-                own = in_languages(another, asked, fields.what, "another_word", "another word")
-                asked |= dictionary_of(fields.take(key), fields.what, own)
+                own = in_languages(another, question, fields.what, "another_word", "another word")
+                question |= dictionary_of(fields.take(key), fields.what, own)
                 continue
             _check_number(fields, key, _MOST[kind])
-            asked[key] = [_texts(text, language) for text in fields.list_of(key, 2, _MOST[kind])]
+            question[key] = [_texts(text, language) for text in fields.list_of(key, 2, _MOST[kind])]
     if fields.has("explanation"):
-        asked["explanation"] = _texts(_one_line(fields.take("explanation")), language)
+        question["explanation"] = _texts(_one_line(fields.take("explanation")), language)
     if read_order(fields):
         check_order(kind, fields.what)
-        asked["order"] = "random"
+        question["order"] = "random"
     if fields.has("optional") and fields.flag("optional"):
-        asked = number_as_scale(asked, fields.what) if kind == "number" else asked
-        asked |= _made_optional(asked, no_answer, fields.what)
+        question = number_as_scale(question, fields.what) if kind == "number" else question
+        question |= _made_optional(question, no_answer, fields.what)
     family = fields.line("family") if fields.has("family") else ""
     fields.done()
-    return asked | {"family": _family(asked, family, fields.what)}
+    return question | {"family": _family(question, family, fields.what)}
 
 
-def _made_optional(asked: dict[str, Any], no_answer: object, what: str) -> dict[str, Any]:
+def _made_optional(question: dict[str, Any], no_answer: object, what: str) -> dict[str, Any]:
     """Return a question's answers with the additional choice "no answer", so that a report is never left out.
 
     A missing report would show, to the shuffler and by the number of rows to the analyzer, that its person did not
     answer; a stated category is randomized like every other answer and hides among the dummies.
     """
-    words = in_languages(no_answer, asked, what, "no_answer", "no answer")
-    if asked["kind"] == "dictionary":
-        return {"more": [*asked["more"], words], "optional": True}
-    keys = [key for key in _KINDS[asked["kind"]] if key != "values"]
-    most, sizes = _MOST[asked["kind"]], [len(asked[key]) + 1 for key in keys]
+    words = in_languages(no_answer, question, what, "no_answer", "no answer")
+    if question["kind"] == "dictionary":
+        return {"more": [*question["more"], words], "optional": True}
+    keys = [key for key in _KINDS[question["kind"]] if key != "values"]
+    most, sizes = _MOST[question["kind"]], [len(question[key]) + 1 for key in keys]
     if math.prod(sizes) > most:
         raise InvalidInput(
             f"{what}: {' x '.join(keys)} must be at most {most:,}; optional adds “no answer” and makes it "
             f"{' x '.join(f'{size:,}' for size in sizes)}; leave out one of them, or optional"
         )
-    return {key: [*asked[key], words] for key in keys} | {"optional": True}
+    return {key: [*question[key], words] for key in keys} | {"optional": True}
 
 
 def _one_line(value: object) -> object:
@@ -589,13 +589,13 @@ _MOST = {
 }
 
 
-def _family(asked: dict[str, Any], family: str, what: str) -> str:
+def _family(question: dict[str, Any], family: str, what: str) -> str:
     """Return the family that a question names or, if it names none, the default of its kind."""
-    if asked["kind"] == "number":
+    if question["kind"] == "number":
         return {"one-bit": "bits:1"}.get(family, family)
-    records = records_of(asked)
+    records = records_of(question)
     plain = "rr" if records == 2 else f"krr:{records}"
-    if family in ("hadamard", f"hadamard:{records}") and asked["kind"] == "choice":
+    if family in ("hadamard", f"hadamard:{records}") and question["kind"] == "choice":
         return f"hadamard:{records}"
     if family not in ("", plain):
         raise InvalidInput(f"{what}: the family must be {plain}, or be left out; got {shown(family)}")
@@ -622,11 +622,15 @@ def _version(questions: list[dict[str, Any]]) -> int:
 
 def _with_family(question: dict[str, Any], version: int) -> dict[str, Any]:
     """Return a question completed as a draft of that version has it; a number without a family has one bit for now."""
-    asked = dict(question)
-    if asked["kind"] == "number":
-        asked["family"] = "one-bit" if version == 1 else asked["family"] or "bits:1"
-    size = 1 if asked["kind"] in ("number", "several") else Family(asked["family"], records_of(asked)).report_bytes
-    return asked | {"report_bytes": size} | ({"dummies": {"law": "uniform", "count": 0}} if version == 1 else {})
+    completed = dict(question)
+    if completed["kind"] == "number":
+        completed["family"] = "one-bit" if version == 1 else completed["family"] or "bits:1"
+    size = (
+        1
+        if completed["kind"] in ("number", "several")
+        else Family(completed["family"], records_of(completed)).report_bytes
+    )
+    return completed | {"report_bytes": size} | ({"dummies": {"law": "uniform", "count": 0}} if version == 1 else {})
 
 
 def _level(entry: object, language: str) -> dict[str, Any]:
@@ -690,8 +694,8 @@ def _time(fields: Fields, name: str) -> str:
 
 
 def _written(dummies: StatedDummies) -> dict[str, Any]:
-    known: dict[str, Any] = {"law": dummies.law, "count": dummies.count}
-    return known | ({"draw": [str(word) for word in dummies.draw]} if dummies.law == "laplace" else {})
+    fields: dict[str, Any] = {"law": dummies.law, "count": dummies.count}
+    return fields | ({"draw": [str(word) for word in dummies.draw]} if dummies.law == "laplace" else {})
 
 
 def _bytes(document: dict[str, Any]) -> bytes:

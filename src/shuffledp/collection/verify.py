@@ -232,7 +232,7 @@ def cannot_be_checked(draft: Draft, counts: Sequence[int]) -> tuple[str, ...]:
     effects: list[str] = []
     for place, question in enumerate(draft.questions):
         unit, scale = ("", 1.0) if question.kind == "number" else (" points", 100.0)
-        shifts = [scale * shift_of_levels(draft, place, counts, share, told=True) for share in FALSE_LEVELS]
+        shifts = [scale * shift_of_levels(draft, place, counts, share, stated=True) for share in FALSE_LEVELS]
         amounts = " / ".join(f"{few_digits_up(shift, 2):g}" for shift in shifts)
         effects.append(f"question {place + 1} by up to {amounts}{unit}")
     shares = " / ".join(f"{100 * share:g}" for share in FALSE_LEVELS)

@@ -118,7 +118,7 @@ def smallest_error(task: Task, wish: Wish) -> Bucketing:
 
 def _in_turns(task: Task, wish: Wish) -> list[Bucketing]:
     """Return roundings from alternating choices of levels and shapes, started at several caps."""
-    found: list[Bucketing] = []
+    roundings: list[Bucketing] = []
     tried: list[tuple[Family, float]] = []
     for cap in _starts(task, wish):
         own = capped(task.budgets, cap)
@@ -130,11 +130,11 @@ def _in_turns(task: Task, wish: Wish) -> list[Bucketing]:
             levels = _levels(replace(task, budgets=own), wish, family, values)
             if levels is None:
                 break
-            found.append(task.finish(levels, math.inf, rounded_down(own, levels)))
-            family = found[-1].family
-    if not found:
+            roundings.append(task.finish(levels, math.inf, rounded_down(own, levels)))
+            family = roundings[-1].family
+    if not roundings:
         raise unreachable(wish)
-    return found
+    return roundings
 
 
 def _starts(task: Task, wish: Wish) -> list[float]:
@@ -339,7 +339,7 @@ def _normal_guess(wish: Wish, value: float) -> float:
 def _fitted(task: Task, levels: FloatArray, wish: Wish, family: Family) -> FloatArray:
     """Return the levels, each moved up while its users stay in it and it is certified, else down until it is."""
     own, delta0 = task.budgets, common_delta(task.budgets)
-    found = levels.copy()
+    fitted = levels.copy()
     at = level_of(own.epsilons, levels)
     for g in range(levels.size):
         members = at == g
@@ -360,8 +360,8 @@ def _fitted(task: Task, levels: FloatArray, wish: Wish, family: Family) -> Float
             return high if step == steps else low * math.exp(step * _FIT_STEP)
 
         low = value(last_within(lambda step: excess(value(step)), 0, steps, max(steps, 1))) if steps else low
-        found[g] = low
-    return found
+        fitted[g] = low
+    return fitted
 
 
 def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
@@ -397,12 +397,12 @@ def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
             break
         middle = math.sqrt(low * high) if low > 0.0 else high / 4.0
         try:
-            found = smallest_error(task, task.wish(middle))
+            candidate = smallest_error(task, task.wish(middle))
         except (InvalidInput, NotConverged):
             low = middle
             continue
-        if found.prediction.standard_error <= error:
-            best, high = found, min(found.certified_epsilon, middle)
+        if candidate.prediction.standard_error <= error:
+            best, high = candidate, min(candidate.certified_epsilon, middle)
         else:
             low = middle
     return best
@@ -486,34 +486,36 @@ def bucket_budgets(
     Examples
     --------
     >>> own = Budgets.of([0.5] * 5000 + [0.9, 1.1, 4.0])
-    >>> found = bucket_budgets(own, Mean(0, 1), mechanism="one-bit", seen="levels", delta=1e-6, target=0.3)
-    >>> found.certified_epsilon <= 0.3
+    >>> rule = bucket_budgets(own, Mean(0, 1), mechanism="one-bit", seen="levels", delta=1e-6, target=0.3)
+    >>> rule.certified_epsilon <= 0.3
     True
     """
     _check(goal, target, levels, weights, seen, drop_below)
     check_bytes(max_bytes)
-    asked = PlannedQuestion(question, guess)
-    task = task_of(budgets, asked, mechanism, seen, check_delta(delta), levels, weights, drop_below, around, max_bytes)
+    planned = PlannedQuestion(question, guess)
+    task = task_of(
+        budgets, planned, mechanism, seen, check_delta(delta), levels, weights, drop_below, around, max_bytes
+    )
     if goal == "error" and at_most < math.inf and out_of_reach(task, task.wish(target), at_most):
         raise InvalidInput(
             f"no rounding of the budgets within the central target has an error of at most {at_most:.3g}"
         )
-    found: list[Bucketing] = []
+    candidates: list[Bucketing] = []
     refusals: list[Exception] = []
     for search in _searches(task):
         try:
-            found.append(search(task, goal, float(target), float(within)))
+            candidates.append(search(task, goal, float(target), float(within)))
         except (InvalidInput, NotConverged) as refusal:
             refusals.append(refusal)
-    if not found:
+    if not candidates:
         raise refusals[0]
     by_error = goal == "error"
-    return min(found, key=lambda one: one.prediction.standard_error if by_error else one.certified_epsilon)
+    return min(candidates, key=lambda one: one.prediction.standard_error if by_error else one.certified_epsilon)
 
 
 def task_of(
     budgets: Budgets,
-    asked: PlannedQuestion,
+    question: PlannedQuestion,
     mechanism: str,
     seen: Seen,
     delta: float,
@@ -524,13 +526,15 @@ def task_of(
     max_bytes: int | None,
 ) -> Task:
     """Return the task of one choice of levels among those who take part; parameters as for `bucket_budgets`."""
-    choice(mechanism, "mechanism", asked.mechanisms)
+    choice(mechanism, "mechanism", question.mechanisms)
     staying = who_stays(budgets, drop_below)
     common_delta(budgets)
     most = levels if levels is not None or seen != "levels" else DEFAULT_LEVELS
-    shown = weights if seen == "levels" else None
+    visible_weights = weights if seen == "levels" else None
     dropped = budgets.n - staying.n
-    return Task(staying, asked, mechanism, seen, shown, most, delta, around, drop_below, dropped, max_bytes)
+    return Task(
+        staying, question, mechanism, seen, visible_weights, most, delta, around, drop_below, dropped, max_bytes
+    )
 
 
 def _searches(task: Task) -> list[Callable[[Task, Goal, float, float], Bucketing]]:
@@ -566,8 +570,8 @@ def out_of_reach(task: Task, wish: Wish, error: float) -> bool:
     own = task.budgets
     apart = task.seen == "levels" or len(_searches(task)) > 1
     hiding = Budgets(own.epsilons[-1:], [own.n], own.deltas[-1:]) if apart else own
-    known = Caps.of(task, own)
-    return caps.no_cap_reaches(replace(known, hiding=hiding) if apart else known, wish, error)
+    own_caps = Caps.of(task, own)
+    return caps.no_cap_reaches(replace(own_caps, hiding=hiding) if apart else own_caps, wish, error)
 
 
 def _cut(task: Task, goal: Goal, target: float, within: float) -> Bucketing:
@@ -580,26 +584,26 @@ def _cut(task: Task, goal: Goal, target: float, within: float) -> Bucketing:
 def _cap(task: Task, goal: Goal, target: float, within: float) -> Bucketing:
     """Return the best cap, lowered further where the certificate of the whole population requires it."""
     if goal == "guarantee":
-        found = caps.smallest_guarantee(task, target, within)
-        if found.certified_epsilon > within:
+        candidate = caps.smallest_guarantee(task, target, within)
+        if candidate.certified_epsilon > within:
             raise needs_more_epsilon(target, within)
-        return found
+        return candidate
     tried: list[float] = []
     for slack in _TARGET_SLACKS:
-        found = caps.smallest_error(task, task.wish(target * (1.0 - slack)))
-        if found.certified_epsilon <= target:
-            return found
-        tried.append(found.certified_epsilon)
+        candidate = caps.smallest_error(task, task.wish(target * (1.0 - slack)))
+        if candidate.certified_epsilon <= target:
+            return candidate
+        tried.append(candidate.certified_epsilon)
     raise NotConverged(f"no cap was found that is certified at epsilon = {target:g}; the best has {min(tried):g}")
 
 
 def _check(goal: str, target: float, levels: int | None, weights: str, seen: str, drop_below: float) -> None:
-    for what, value, known in (
+    for what, value, valid in (
         ("goal", goal, ("error", "guarantee")),
         ("weights", weights, WEIGHTS),
         ("seen", seen, PLANNED_SEEN),
     ):
-        choice(value, what, known)
+        choice(value, what, valid)
     if not target > 0.0 or (goal == "guarantee" and target == math.inf):
         raise InvalidInput(f"target must be a positive number; got {shown(target)}")
     check_rounding(levels, drop_below)

@@ -192,8 +192,8 @@ class Ask:
             )  # fmt: skip
             return out_of_reach(task, self.wish, error)
 
-        found = attempt(answered)
-        return None if isinstance(found, Refused) else found
+        outcome = attempt(answered)
+        return None if isinstance(outcome, Refused) else outcome
 
     def least(self, budgets: Budgets, way: Way, error: float, within: float) -> Bucketing:
         """Return the rounding of the budgets with the smallest certified epsilon among those that reach an error.
@@ -599,11 +599,12 @@ def _guarantee(rule: Bucketing) -> Guarantee:
 
     Over several rounds the two may differ in the fifth digit, for they are composed from other values of each round.
     """
-    found, least = certify(rule.setting, rule.delta), rule.certified_epsilon
+    guarantee, least = certify(rule.setting, rule.delta), rule.certified_epsilon
     levels = [
-        replace(level, epsilon=Interval(level.epsilon.lower, min(level.epsilon.upper, least))) for level in found.levels
+        replace(level, epsilon=Interval(level.epsilon.lower, min(level.epsilon.upper, least)))
+        for level in guarantee.levels
     ]
-    return replace(found, levels=tuple(levels))
+    return replace(guarantee, levels=tuple(levels))
 
 
 def _rule_of(row: Alternative) -> Bucketing:
@@ -626,10 +627,10 @@ def _refuse_what_tells_nothing(ways: list[Way], budgets: Budgets, ask: Ask) -> N
     rounds, widest = ask.wish.around.rounds, ask.question.width
     useless = 0
     for way in ways if rounds > 1 else ():
-        found = ask.out_of_reach(budgets, way, widest)
-        if found is False:
+        unreachable = ask.out_of_reach(budgets, way, widest)
+        if unreachable is False:
             return
-        useless += found is True
+        useless += unreachable is True
     if useless:
         raise InvalidInput(
             f"over {rounds:,} rounds no way of asking tells anything at epsilon = {ask.wish.epsilon:g}, delta = "

@@ -614,10 +614,10 @@ class Caps:
         def at(step: int) -> Cut:
             return top if step == steps else self.at(start.cap * math.exp(step * _TOLERANCE))
 
-        found = last_within(
+        last_step = last_within(
             lambda step: self.excess(wish, at(step)) if allowed(at(step)) else math.inf, 0, steps, max(steps, 1)
         )
-        return start if found == 0 else at(found)
+        return start if last_step == 0 else at(last_step)
 
 
 def smallest_error(task: Task, wish: Wish) -> Bucketing:
@@ -682,10 +682,10 @@ def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
     best = _least_epsilon(caps, _least_of_each_shape(caps, tried, good, error), within)
     if best is None:
         raise needs_more_epsilon(error, within)
-    found = finished(task, best.cap)
-    while found.prediction.standard_error > error and found.cap < caps.top:  # of a sketch the error is a little less
-        found = finished(task, min(found.cap * (1.0 + _TOLERANCE), caps.top))
-    return found
+    rule = finished(task, best.cap)
+    while rule.prediction.standard_error > error and rule.cap < caps.top:  # of a sketch the error is a little less
+        rule = finished(task, min(rule.cap * (1.0 + _TOLERANCE), caps.top))
+    return rule
 
 
 def no_cap_reaches(caps: Caps, wish: Wish, error: float) -> bool:
@@ -708,12 +708,12 @@ def no_cap_reaches(caps: Caps, wish: Wish, error: float) -> bool:
     return not (good and any(caps.holds(wish, one) for one in _least_of_each_shape(caps, tried, good, error)))
 
 
-def _least_epsilon(caps: Caps, found: list[Cut], within: float) -> Cut | None:
+def _least_epsilon(caps: Caps, cuts: list[Cut], within: float) -> Cut | None:
     """Return the cap with the smallest certified epsilon; caps ascend, and none far above the first is better."""
     task = caps.task
     best, wish = None, task.wish(within)
-    for one in found:
-        if one.cap > (best or found[0]).cap * _RATIO**_ABOVE:
+    for one in cuts:
+        if one.cap > (best or cuts[0]).cap * _RATIO**_ABOVE:
             break
         if caps.holds(wish, one):
             hiding = capped(caps.hiding, one.cap) if one.levels is None else one.rounded
@@ -737,16 +737,16 @@ def _enough(caps: Caps, error: float) -> float:
 
 def _least_of_each_shape(caps: Caps, tried: list[Cut], good: list[Cut], error: float) -> list[Cut]:
     """Return, for each shape, the smallest cap with the error, ascending."""
-    found: list[Cut] = []
+    cuts: list[Cut] = []
     for one in good:
-        if any(one.family == other.family for other in found):
+        if any(one.family == other.family for other in cuts):
             continue
         below = max((other.cap for other in tried if other.cap < one.cap), default=one.cap)
-        found.append(caps.moved(one, below, lambda cut, one=one: cut.family == one.family and cut.error <= error))
-    least = found[0]
+        cuts.append(caps.moved(one, below, lambda cut, one=one: cut.family == one.family and cut.error <= error))
+    least = cuts[0]
     below = max((other.cap for other in tried if other.cap < least.cap), default=least.cap)
-    found.append(caps.moved(least, below, lambda cut: cut.error <= error and caps.task.fits(cut.family)))
-    return sorted(found, key=lambda one: one.cap)
+    cuts.append(caps.moved(least, below, lambda cut: cut.error <= error and caps.task.fits(cut.family)))
+    return sorted(cuts, key=lambda one: one.cap)
 
 
 def cut(task: Task, budgets: Budgets, cap: float) -> Cut:

@@ -158,7 +158,7 @@ def headline(plan: Plan) -> list[str]:
     rule, chosen = plan.bucketing, plan.chosen
     error = f"standard error {error_words(plan, plan.standard_error)}"
     wanted = "" if plan.target_error is None else f", wanted {error_words(plan, plan.target_error)}: " + _verdict(plan)
-    said = [
+    sentences = [
         f"Use {rule.setting.randomizer_name}, {WAY[chosen.seen]}{how_weighted(chosen)}: {error}{wanted}. "
         f"A report has {counted(rule.report_bytes, 'byte')}.",
         f"Central epsilon at most {up(plan.guarantee.epsilon.upper)} at delta = {probability(plan.delta)}"
@@ -167,13 +167,15 @@ def headline(plan: Plan) -> list[str]:
         + (f", mixed as the {count(plan.budgets.n)} are." if plan.batch.levels > 1 else "."),
     ]
     if plus_minus(1.96 * plan.standard_error, plan.question.width, shares=_of_shares(plan)) == SAYS_NOTHING:
-        said.append(f"Such an answer {SAYS_NOTHING}: its 95 % interval is at least as wide as all that is possible.")
+        sentences.append(
+            f"Such an answer {SAYS_NOTHING}: its 95 % interval is at least as wide as all that is possible."
+        )
     if covered := covers(replace(plan.guarantee.setting, rounds=1)):
-        said.append(f"It holds {enumerated(covered)}.")
-    said.append(unshuffled(plan.guarantee.setting))
+        sentences.append(f"It holds {enumerated(covered)}.")
+    sentences.append(unshuffled(plan.guarantee.setting))
     if plan.chosen.least is not None:
-        said.append("This is the smallest certified epsilon that was found for the wanted error.")
-    return said
+        sentences.append("This is the smallest certified epsilon that was found for the wanted error.")
+    return sentences
 
 
 def other_headline(plan: Plan) -> str | None:
@@ -209,49 +211,49 @@ def how_weighted(row: Alternative) -> str:
 
 def rounding_sentences(rule: Bucketing) -> list[str]:
     """Return sentences on how everybody's budget is rounded."""
-    said: list[str] = []
+    sentences: list[str] = []
     if rule.levels is not None:
         listed = ", ".join(down(float(level), 6) for level in rule.levels[:MOST_SHOWN])
-        said.append(f"Round every budget down to the largest of these public levels: {listed}.")
+        sentences.append(f"Round every budget down to the largest of these public levels: {listed}.")
     if rule.cap < math.inf:
-        said.append(f"Lower every budget above {down(rule.cap, 6)} to that.")
-    if not said:
-        said.append("Everybody uses the whole of their budget.")
+        sentences.append(f"Lower every budget above {down(rule.cap, 6)} to that.")
+    if not sentences:
+        sentences.append("Everybody uses the whole of their budget.")
     if rule.dropped:
-        said.append(f"{count(rule.dropped)} users with budgets below {near(rule.drop_below)} take no part.")
-    return said
+        sentences.append(f"{count(rule.dropped)} users with budgets below {near(rule.drop_below)} take no part.")
+    return sentences
 
 
 def advice(plan: Plan) -> list[str]:
     """Return sentences on how budgets are rounded, what limits the plan, and what would improve it."""
-    said = rounding_sentences(plan.bucketing)
+    sentences = rounding_sentences(plan.bucketing)
     remedies, name = plan.remedies, error_words(plan, plan.target_error or 0.0)
     if plan.limit == "privacy":
-        said.append(
+        sentences.append(
             f"What is in the way of a standard error of {name} is the central epsilon of {near(plan.target_epsilon)}."
         )
     if plan.limit == "budgets":
-        said.append(
+        sentences.append(
             f"A standard error of {name} is out of reach for these users and budgets, even without a central target."
         )
     if plan.limit != "nothing":
-        said.append(
+        sentences.append(
             f"It would be met by {count(remedies.users)} users mixed as these are."
             if remedies.users is not None
             else "No number of users up to 1e12 would meet it."
         )
-        said.append(
+        sentences.append(
             f"It would also be met by budgets {up(remedies.budget_factor, 3)} times as large."
             if remedies.budget_factor is not None
             else f"Larger budgets alone, up to {count(MOST_FACTOR)} times these, would not meet it: the central target "
             "would take them away again."
         )
     if plan.chosen.needs_independence:
-        said.append(
+        sentences.append(
             "The estimate is right only if budgets do not depend on the records; --correlated compares the ways that "
             "do not need this."
         )
-    return said
+    return sentences
 
 
 def ways_title(plan: Plan) -> str:
@@ -313,11 +315,11 @@ def _levels_table(plan: Plan) -> Table:
     for heading in ("local budget", "users", "epsilon at most", "at least"):
         table.add_column(heading, justify="right")
     levels = plan.guarantee.levels
-    shown = levels if len(levels) <= MOST_SHOWN else [*levels[: MOST_SHOWN - 1], levels[-1]]
-    for level in shown:
+    rows = levels if len(levels) <= MOST_SHOWN else [*levels[: MOST_SHOWN - 1], levels[-1]]
+    for level in rows:
         table.add_row(down(level.epsilon0, 6), count(level.count), up(level.epsilon.upper), down(level.epsilon.lower))
-    if plan.guarantee.levels_total > len(shown):
-        table.caption = f"{len(shown)} of {count(plan.guarantee.levels_total)} levels"
+    if plan.guarantee.levels_total > len(rows):
+        table.caption = f"{len(rows)} of {count(plan.guarantee.levels_total)} levels"
     return table
 
 
