@@ -353,7 +353,7 @@ def test_the_largest_local_budget_is_stated_once():
 
 TWICE = """
 Answer Ask Asked Batch Choice Column Compared Counted Cut Estimate Files Keeper Kept LocalRandomizer LossLaw Offer
-Opened Outcome Outputs Person Picture Point Question Reading Refused Row Run Settings Table Task Terms WindowFamily
+Opened Outcome Outputs Person Picture Point Reading Refused Row Run Settings Table Task Terms WindowFamily
 """
 REPEATED = dict.fromkeys(TWICE.split(), 2) | {"Curve": 3, "Groups": 3, "Shape": 3, "Way": 4}
 """Public names of classes that stand in several files, with the number of files; the list may only shrink."""

@@ -99,7 +99,7 @@ def either_cell(share: Fraction) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Question:
+class SurveyQuestion:
     """One question of a task.
 
     Parameters
@@ -277,7 +277,7 @@ def _read(name: str) -> str:
     return "".join(letter for letter in plain if unicodedata.category(letter)[0] in "LN" and letter not in FILLERS)
 
 
-def read_question(fields: Fields, languages: frozenset[str], version: int = 1) -> Question:
+def read_question(fields: Fields, languages: frozenset[str], version: int = 1) -> SurveyQuestion:
     """Read one question of a draft; its texts must have exactly these languages.
 
     From version 2 on its dummies are read with the task's.
@@ -297,7 +297,7 @@ def read_question(fields: Fields, languages: frozenset[str], version: int = 1) -
     if version == 1:
         dummies = fields.object("dummies", lambda entry: _dummies(entry, family))
     attributes: dict[str, Any] = {"text": text, "kind": kind, "choices": (), **_NO_NUMBER, **parts, **additions}
-    return Question(**attributes, family=family, dummies=dummies)
+    return SurveyQuestion(**attributes, family=family, dummies=dummies)
 
 
 def _read_additions(fields: Fields, kind: Kind, languages: frozenset[str]) -> dict[str, Any]:
@@ -526,7 +526,7 @@ def _dummies(fields: Fields, family: Family) -> StatedDummies:
     return StatedDummies("laplace", count, draw)
 
 
-def read_law(fields: Fields, questions: tuple[Question, ...]) -> tuple[Question, ...]:
+def read_law(fields: Fields, questions: tuple[SurveyQuestion, ...]) -> tuple[SurveyQuestion, ...]:
     """Read the law of a task's dummies, and return the questions with their parts of it.
 
     Parameters
@@ -536,14 +536,14 @@ def read_law(fields: Fields, questions: tuple[Question, ...]) -> tuple[Question,
         to 2^64, and the mean number of dummies in each cell of a column. Or ``{"law": "normal", "weights": [W_0, ...,
         W_h], "centre": [one per column]}``: the weight of a cell at each distance from its mean, and the means, the
         largest of which is h.
-    questions : tuple of Question
+    questions : tuple of SurveyQuestion
         Without dummies.
     """
     law = "ball" if fields.word("law", "ball", "normal") == "ball" else "normal"
     weights = _radii(fields) if law == "ball" else _cell_weights(fields, questions)
     widths = [question.width for question in questions]
     centres = fields.wholes("centre", sum(widths), MOST_DUMMIES // 2)
-    with_dummies: list[Question] = []
+    with_dummies: list[SurveyQuestion] = []
     for question, width in zip(questions, widths, strict=True):
         own, centres = set(centres[:width]), centres[width:]
         count = question.family.cells * min(own)
@@ -571,7 +571,7 @@ def _radii(fields: Fields) -> tuple[int, ...]:
     return radius
 
 
-def _cell_weights(fields: Fields, questions: tuple[Question, ...]) -> tuple[int, ...]:
+def _cell_weights(fields: Fields, questions: tuple[SurveyQuestion, ...]) -> tuple[int, ...]:
     weights = fields.words64("weights", -1)
     falling = all(one >= two for one, two in pairwise(weights))
     if not (2 <= len(weights) <= LARGEST_CENTRE + 1 and falling and weights[-1]):
@@ -592,7 +592,7 @@ def serves_normal(family: Family) -> bool:
     return family.kind in ("rr", "krr") and family.records <= MOST_ANSWERS
 
 
-def read_level(fields: Fields, languages: frozenset[str], questions: tuple[Question, ...]) -> Level:
+def read_level(fields: Fields, languages: frozenset[str], questions: tuple[SurveyQuestion, ...]) -> Level:
     """Read one level of a draft, whose integers must not exceed what its budget allows.
 
     Parameters
@@ -601,7 +601,7 @@ def read_level(fields: Fields, languages: frozenset[str], questions: tuple[Quest
         The level's object.
     languages : frozenset of str
         The languages that its name must have.
-    questions : tuple of Question
+    questions : tuple of SurveyQuestion
         The task's questions, for each of which the level states an integer.
     """
     name = fields.text("name", languages)

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from shuffledp.collection.asked import MOST_COLUMNS, Question
+from shuffledp.collection.asked import MOST_COLUMNS, SurveyQuestion
 from shuffledp.collection.batch import Verdict, seal_inner, seal_outer
 from shuffledp.collection.codes import read_code
 from shuffledp.collection.draw import MOST_BITS, draw_report, pieces_of
@@ -572,12 +572,12 @@ def check_code(task: PostedTask, code: bytes | None) -> None:
         raise InvalidInput("this task takes no one-time code; use the link without the part after #")
 
 
-def answer_code(question: Question, answer: str) -> int:
+def answer_code(question: SurveyQuestion, answer: str) -> int:
     """Return the code of an answer given in words.
 
     Parameters
     ----------
-    question : Question
+    question : SurveyQuestion
         The question.
     answer : str
         A choice in any of the task's languages (capitals do not matter), or a number on the question's grid. Of several
@@ -614,7 +614,7 @@ def answer_code(question: Question, answer: str) -> int:
     return place
 
 
-def _choice(question: Question, choices: Sequence[Text], answer: str) -> int:
+def _choice(question: SurveyQuestion, choices: Sequence[Text], answer: str) -> int:
     """Return the index of an answer among texts, in any language."""
     wanted = _plain(answer)
     for place, choice in enumerate(choices):
@@ -778,7 +778,7 @@ def _certified(data: bytes) -> tuple[float, ...]:
     return check_floor(task.draft)
 
 
-def _question_text(question: Question) -> str:
+def _question_text(question: SurveyQuestion) -> str:
     return repr(next(iter(question.text.values())))
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.collection.asked import WORD_CELLS, Question, cells_of_word
+from shuffledp.collection.asked import WORD_CELLS, SurveyQuestion, cells_of_word
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.questions.estimate import CountEstimate, CountLaw, Estimate, chance_of_a_miss
@@ -301,12 +301,12 @@ def seen_line(people: int | None, planned: int) -> str:
     )
 
 
-def words_to_json(question: Question, words: FoundWords) -> dict[str, Any]:
+def words_to_json(question: SurveyQuestion, words: FoundWords) -> dict[str, Any]:
     """Return the keys of a dictionary's answer that say which words are present, and which may be.
 
     Parameters
     ----------
-    question : Question
+    question : SurveyQuestion
         The question.
     words : FoundWords
         Its words.

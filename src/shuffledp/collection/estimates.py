@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.collection.asked import Question, StatedDummies
+from shuffledp.collection.asked import StatedDummies, SurveyQuestion
 from shuffledp.collection.dictionary import words_estimate
 from shuffledp.collection.draw import MOST_BITS, WHOLE, Family
 from shuffledp.collection.laws import (
@@ -375,7 +375,7 @@ class Tallied:
     counts: tuple[int, ...]
 
 
-def _one_column(question: Question, slopes: Slopes, tallied: Tallied) -> Estimate:
+def _one_column(question: SurveyQuestion, slopes: Slopes, tallied: Tallied) -> Estimate:
     """Return the estimated shares of a column's answers, or the mean of one bit."""
     counts, dummies = tallied.counts, question.dummies.count
     if sum(counts) + dummies != tallied.reports.size:
@@ -434,7 +434,7 @@ def _second(shares: Estimate) -> Estimate:
     return replace(shares, **only, **({"counts": shares.counts[1:]} if isinstance(shares, CountEstimate) else {}))
 
 
-def _mean_of_bits(question: Question, slopes: Slopes, tallied: Tallied) -> Estimate:
+def _mean_of_bits(question: SurveyQuestion, slopes: Slopes, tallied: Tallied) -> Estimate:
     """Return an estimated mean from the number of ones among the pieces of all reports, B a person, and dummies.
 
     A person's v/B has the mean 1/2 + s (x - 1/2) with the share x of the range and the slope s of the level, so that
@@ -513,12 +513,12 @@ def best_bits(number: Family, people: tuple[tuple[float, int], ...]) -> Family:
     return min((Family(f"bits:{size}", number.records) for size in sizes), key=noise)
 
 
-def count_law(question: Question, slopes: Slopes, counts: Sequence[int]) -> CountLaw:
+def count_law(question: SurveyQuestion, slopes: Slopes, counts: Sequence[int]) -> CountLaw:
     """Return the law of the number of reports, dummies included, that support one answer, or that are ones.
 
     Parameters
     ----------
-    question : Question
+    question : SurveyQuestion
         The question, with its family and its dummies.
     slopes : Slopes
         Slopes of the question.
@@ -598,12 +598,12 @@ def predicted_half_width(
     return min(float(estimate.half_width(miss, estimate.standard_error)), 0.5)
 
 
-def predicted_variance(question: Question, slopes: Slopes, counts: Sequence[int]) -> float:
+def predicted_variance(question: SurveyQuestion, slopes: Slopes, counts: Sequence[int]) -> float:
     """Return the variance of an estimate at the worst answers, as a share of the squared range; inf without slope.
 
     Parameters
     ----------
-    question : Question
+    question : SurveyQuestion
         The question.
     slopes : Slopes
         Slope of each level.
@@ -757,12 +757,12 @@ def _moved(slopes: Sequence[float], counts: Sequence[int], share: float) -> tupl
     return mean(rising[::-1]), mean(rising)
 
 
-def width_of(question: Question) -> float:
+def width_of(question: SurveyQuestion) -> float:
     """Return the width of the range of an estimate: 1 for a share."""
     return question.high - question.low if question.kind == "number" else 1.0
 
 
-def _without_dummies(estimate: Estimate, question: Question, slopes: Slopes, counts: Sequence[int]) -> Estimate:
+def _without_dummies(estimate: Estimate, question: SurveyQuestion, slopes: Slopes, counts: Sequence[int]) -> Estimate:
     """Return an estimate corrected to n people instead of n + m, and to the variance of the dummies' own law.
 
     With W the sum of the squared weights, (V) of `questions.frequency` has the term f (1 - f) (W - 1/N) N/(N - 1), and

@@ -26,7 +26,7 @@ from rich.table import Table
 
 from shuffledp import __version__
 from shuffledp.collection.analyzer import Opened, check_openable, enter_batches, open_batch
-from shuffledp.collection.asked import Question
+from shuffledp.collection.asked import SurveyQuestion
 from shuffledp.collection.batch import LONGEST_KEY, AnalyzerKey, Batch, read_batch
 from shuffledp.collection.codes import response
 from shuffledp.collection.groups import MANIFEST, Group, Groups, SurveyGroup
@@ -121,7 +121,7 @@ def compare(opened: Sequence[Opened], place: int) -> list[Compared]:
     return comparisons + (_compared(means, ["mean"], shares=False) if means else [])
 
 
-def _means(opened: Sequence[Opened], question: Question, place: int) -> list[Estimate]:
+def _means(opened: Sequence[Opened], question: SurveyQuestion, place: int) -> list[Estimate]:
     if not question.choices:
         return [each.releases[place].analysis for each in opened]
     return [mean for each in opened if (mean := each.more[place].mean) is not None]

@@ -37,8 +37,8 @@ from shuffledp.collection.asked import (
     MOST_CHOICES,
     TOGETHER,
     WORD_CELLS,
-    Question,
     StatedDummies,
+    SurveyQuestion,
     check_dictionary,
     whole_values,
 )
@@ -176,7 +176,7 @@ def more_of(draft: Draft, place: int, shares: Estimate, counts: Sequence[int]) -
 
 
 def _between(
-    question: Question, slopes: Slopes, shares: JoinedEstimate, counts: Sequence[int]
+    question: SurveyQuestion, slopes: Slopes, shares: JoinedEstimate, counts: Sequence[int]
 ) -> tuple[tuple[int, int, Estimate], ...]:
     """Return the differences of every two of a few options.
 
@@ -213,7 +213,7 @@ class Cells:
 
     Parameters
     ----------
-    question : Question
+    question : SurveyQuestion
         The question.
     slopes : Slopes
         Slope p - q of each level.
@@ -223,7 +223,7 @@ class Cells:
         The estimated shares of the choices, or of a table's cells row by row.
     """
 
-    question: Question
+    question: SurveyQuestion
     slopes: Slopes
     counts: tuple[int, ...]
     shares: CountEstimate
@@ -623,7 +623,7 @@ def prices(draft: Draft, groups: int = 1) -> tuple[Price, ...]:
     return tuple(_price(draft, place, mix, groups) for place in range(len(draft.questions)))
 
 
-def miss_in(question: Question, groups: int = 1) -> float:
+def miss_in(question: SurveyQuestion, groups: int = 1) -> float:
     """Return `miss_of` for a question of a draft: that of a survey of ``groups`` groups."""
     return miss_of(question.kind, len(question.choices) or 1, groups)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.collection.asked import Question, Text
+from shuffledp.collection.asked import SurveyQuestion, Text
 from shuffledp.collection.dictionary import FoundWords, words_to_json
 from shuffledp.collection.kinds import ERROR_RATE, More
 from shuffledp.collection.weights import WeightedTable
@@ -23,12 +23,12 @@ _NAMED = 50
 """Largest number of present words listed in a sentence."""
 
 
-def more_to_json(question: Question, more: More) -> dict[str, Any]:
+def more_to_json(question: SurveyQuestion, more: More) -> dict[str, Any]:
     """Return the keys that a kind adds to its answer.
 
     Parameters
     ----------
-    question : Question
+    question : SurveyQuestion
         The question.
     more : More
         Its estimates besides the shares.
@@ -62,7 +62,7 @@ def more_to_json(question: Question, more: More) -> dict[str, Any]:
     return fields
 
 
-def more_lines(question: Question, more: More) -> list[str]:
+def more_lines(question: SurveyQuestion, more: More) -> list[str]:
     """Return sentences with the estimates that a kind adds to its answer.
 
     Parameters
@@ -108,7 +108,7 @@ def more_lines(question: Question, more: More) -> list[str]:
     return lines
 
 
-def _words_lines(question: Question, more: More, words: FoundWords) -> list[str]:
+def _words_lines(question: SurveyQuestion, more: More, words: FoundWords) -> list[str]:
     """Return sentences on which words of a dictionary are present, and which cannot be told apart."""
     texts = [_first(choice) for choice in question.choices]
     lines = [
@@ -147,12 +147,12 @@ def covers_line(answered: int) -> str:
     )
 
 
-def weighted_to_json(question: Question, weighted: WeightedTable) -> dict[str, Any]:
+def weighted_to_json(question: SurveyQuestion, weighted: WeightedTable) -> dict[str, Any]:
     """Return the object of a table that is weighted to public margins.
 
     Parameters
     ----------
-    question : Question
+    question : SurveyQuestion
         The question.
     weighted : WeightedTable
         From `weights.weigh`.
@@ -180,7 +180,7 @@ def weighted_to_json(question: Question, weighted: WeightedTable) -> dict[str, A
     }
 
 
-def weighted_lines(question: Question, weighted: WeightedTable | None) -> list[str]:
+def weighted_lines(question: SurveyQuestion, weighted: WeightedTable | None) -> list[str]:
     """Return sentences on a weighted table; none without weights.
 
     Parameters
@@ -224,7 +224,7 @@ def together_of(estimate: Estimate, many: int) -> Any:
     return estimate.confidence_interval(1.0 - (1.0 - CONFIDENCE) / many)
 
 
-def _groups(question: Question, more: More) -> str:
+def _groups(question: SurveyQuestion, more: More) -> str:
     """Return a sentence on which rows differ in the share of a column, and by how much."""
     differences: list[str] = []
     for one, two, column, estimate in more.groups:

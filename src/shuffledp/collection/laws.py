@@ -33,7 +33,7 @@ from shuffledp.accounting import (
     NormalFloor,
 )
 from shuffledp.ball import LARGEST_RADIUS, MOST_ROWS, BallDummies, Below, Column, below_of
-from shuffledp.collection.asked import Question, StatedDummies, serves_normal
+from shuffledp.collection.asked import StatedDummies, SurveyQuestion, serves_normal
 from shuffledp.collection.batch import seal_inner
 from shuffledp.collection.draw import WHOLE, Family
 from shuffledp.collection.sealing import Sealer
@@ -631,12 +631,12 @@ def ones_moments(dummies: StatedDummies) -> tuple[Fraction, Fraction]:
     return mean, sum((j * j * p for j, p in enumerate(law)), Fraction(0)) - mean * mean
 
 
-def draw_dummies(question: Question, random: Randomness) -> list[int]:
+def draw_dummies(question: SurveyQuestion, random: Randomness) -> list[int]:
     """Return random reports of one question's dummies, in an order without information.
 
     Parameters
     ----------
-    question : Question
+    question : SurveyQuestion
         The question, with its family and its dummies.
     random : Randomness
         `secure_random()`.

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Literal
 from urllib.parse import urldefrag
 
-from shuffledp.collection.asked import Question
+from shuffledp.collection.asked import SurveyQuestion
 from shuffledp.collection.codes import qr_svgs
 from shuffledp.collection.fields import write_time
 from shuffledp.collection.promise import in_language
@@ -165,7 +165,7 @@ def links_of_csv(text: str, task: PostedTask) -> list[str]:
     return links
 
 
-def _in_words(question: Question, language: str) -> str:
+def _in_words(question: SurveyQuestion, language: str) -> str:
     """Return a question and its possible answers in words."""
     _, one, some, between, rest = _ASKED[language]
     text = in_language(question.text, language)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from shuffledp.collection.analyzer import Junk, Opened, by_level
-from shuffledp.collection.asked import Question, Text
+from shuffledp.collection.asked import SurveyQuestion, Text
 from shuffledp.collection.codes import response
 from shuffledp.collection.dictionary import FoundWords
 from shuffledp.collection.estimates import FALSE_LEVELS, shift_of_levels
@@ -206,7 +206,7 @@ def people_in_words(people: int, invited: int | None, words: dict[str, str], lan
     return words["resultOf"].format(count=count, invited=count_in(invited, language))
 
 
-def _lines(question: Question, release: Release, more: More, words: dict[str, str], language: str) -> list[str]:
+def _lines(question: SurveyQuestion, release: Release, more: More, words: dict[str, str], language: str) -> list[str]:
     """Return one line for each answer, for each present word of a list or dictionary, or one line for a number."""
     together = question.together
     low, high = release.confidence_interval(CONFIDENCE, simultaneous=together)
@@ -228,7 +228,7 @@ def _lines(question: Question, release: Release, more: More, words: dict[str, st
     return [_line(words, texts[place], shares[place].tolist()) for place in listed]
 
 
-def _possible(question: Question, decoded: FoundWords, words: dict[str, str], language: str) -> list[str]:
+def _possible(question: SurveyQuestion, decoded: FoundWords, words: dict[str, str], language: str) -> list[str]:
     """Say which words of a dictionary cannot be told apart from others, as the survey page does."""
     if not decoded.possible:
         return []
@@ -242,7 +242,7 @@ def _possible(question: Question, decoded: FoundWords, words: dict[str, str], la
     return [words["resultPossible"].format(pairs="; ".join(pairs))]
 
 
-def _compared(question: Question, more: More, words: dict[str, str], language: str) -> list[str]:
+def _compared(question: SurveyQuestion, more: More, words: dict[str, str], language: str) -> list[str]:
     """Say which answers differ, and which rows of a table, all comparisons together, as the survey page does."""
 
     def points(value: float) -> str:
@@ -270,7 +270,9 @@ def _of_two(texts: Sequence[Text], one: int, two: int, language: str) -> dict[st
     return {"one": in_language(texts[one], language), "two": in_language(texts[two], language)}
 
 
-def _weighted(question: Question, weighted: WeightedTable | None, words: dict[str, str], language: str) -> list[str]:
+def _weighted(
+    question: SurveyQuestion, weighted: WeightedTable | None, words: dict[str, str], language: str
+) -> list[str]:
     """Say what a table led to public counts says of all people, and how many of them did not answer."""
     if weighted is None:
         return []
@@ -537,7 +539,7 @@ def _common(answers: list[dict[str, Any]]) -> list[str]:
 
 
 def _answer(
-    question: Question, release: Release, junk: Junk, more: list[str], rows: int, truth: list[float] | None
+    question: SurveyQuestion, release: Release, junk: Junk, more: list[str], rows: int, truth: list[float] | None
 ) -> dict[str, Any]:
     title = next(iter(question.text.values()))
     shares = question.kind != "number"

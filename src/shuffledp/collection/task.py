@@ -32,7 +32,7 @@ from shuffledp.collection.asked import (
     Column,
     Level,
     OperatedBy,
-    Question,
+    SurveyQuestion,
     read_law,
     read_level,
     read_order,
@@ -84,7 +84,7 @@ class Draft:
         Name and address of the organizer, and the address of the privacy notice.
     operated_by : OperatedBy
         Organisations that run analyzer, shuffler and page.
-    questions : tuple of Question
+    questions : tuple of SurveyQuestion
         1 to 32.
     levels : tuple of Level
         1 to 8, ascending in epsilon0.
@@ -115,7 +115,7 @@ class Draft:
     contact: str
     privacy_notice: str
     operated_by: OperatedBy
-    questions: tuple[Question, ...]
+    questions: tuple[SurveyQuestion, ...]
     levels: tuple[Level, ...]
     delta: float
     admission: Literal["codes", "open"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.collection.asked import MOST_PEOPLE, WORD_CELLS, Question, Text
+from shuffledp.collection.asked import MOST_PEOPLE, WORD_CELLS, SurveyQuestion, Text
 from shuffledp.collection.batch import Batch
 from shuffledp.collection.dictionary import WordsEstimate, words_to_json
 from shuffledp.collection.estimates import FALSE_LEVELS, Tallied, estimate_question, scaled_counts, shift_of_levels
@@ -30,12 +30,12 @@ NEAR = 1e-6
 Answer = Mapping[str, Any]
 
 
-def check_kind(question: Question, answer: Answer, what: str) -> None:
+def check_kind(question: SurveyQuestion, answer: Answer, what: str) -> None:
     """Check that an answer has the fields of its kind, and that their values follow from the shares.
 
     Parameters
     ----------
-    question : Question
+    question : SurveyQuestion
         The question.
     answer : mapping
         The answer's object in the release.
@@ -133,7 +133,7 @@ def _whole(cell: object) -> int:
     return cell
 
 
-def _mean(question: Question, shares: FloatArray) -> float:
+def _mean(question: SurveyQuestion, shares: FloatArray) -> float:
     """Return the mean of a scale from its shares; for an optional scale, the mean among those who answered."""
     values = np.array(question.values)
     if not question.optional:
@@ -143,7 +143,7 @@ def _mean(question: Question, shares: FloatArray) -> float:
     return min(max(mean, float(values[0])), float(values[-1]))
 
 
-def _check_table(question: Question, answer: Answer, shares: FloatArray, what: str) -> None:
+def _check_table(question: SurveyQuestion, answer: Answer, shares: FloatArray, what: str) -> None:
     places = places_of(question)
     named = {name: [_first(text) for text in texts] for name, texts in _axes(question)}
     sums = [np.bincount(place, weights=shares) for place in places]
@@ -161,7 +161,7 @@ def _check_table(question: Question, answer: Answer, shares: FloatArray, what: s
         _check_weighted(question, answer["weighted"], answer["n"], shares, what)
 
 
-def _check_weighted(question: Question, weighted: Answer, n: int, shares: FloatArray, what: str) -> None:
+def _check_weighted(question: SurveyQuestion, weighted: Answer, n: int, shares: FloatArray, what: str) -> None:
     """Check the weighted answer by weighting the published cells to the published margins again."""
     which, targets, free = [], [], []
     for (name, texts), place in zip(_axes(question), places_of(question), strict=True):
@@ -188,7 +188,7 @@ def _check_weighted(question: Question, weighted: Answer, n: int, shares: FloatA
             _near(f"{what}, weighted {name}", value, true)
 
 
-def _axes(question: Question) -> tuple[tuple[str, tuple[Text, ...]], tuple[str, tuple[Text, ...]]]:
+def _axes(question: SurveyQuestion) -> tuple[tuple[str, tuple[Text, ...]], tuple[str, tuple[Text, ...]]]:
     return ("rows", question.rows), ("columns", question.columns)
 
 

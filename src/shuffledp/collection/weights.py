@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.collection.asked import Question, Text
+from shuffledp.collection.asked import SurveyQuestion, Text
 from shuffledp.collection.estimates import Spread, SpreadEstimate, joined, slopes_of
 from shuffledp.collection.kinds import Cells
 from shuffledp.collection.task import Draft
@@ -91,7 +91,7 @@ def fit_margins(draft: Draft, margins: Margins) -> Fit:
     return fit
 
 
-def places_of(question: Question) -> NDArray[np.int64]:
+def places_of(question: SurveyQuestion) -> NDArray[np.int64]:
     """Return row index and column index of each cell of a two-way table, row by row, shape (2, cells)."""
     return np.indices((len(question.rows), len(question.columns))).reshape(2, -1)
 
@@ -191,7 +191,7 @@ def weigh(
 
 
 def _targets(
-    question: Question, shares: FloatArray, margins: Margins, axes: tuple[str | None, str | None]
+    question: SurveyQuestion, shares: FloatArray, margins: Margins, axes: tuple[str | None, str | None]
 ) -> tuple[list[NDArray[np.int64]], list[FloatArray]]:
     """Return, for each known variable, the category of every cell and the public shares."""
     places = places_of(question)
