@@ -27,7 +27,7 @@ def test_linked_rounds(run, randomizer, rounds, more, upper):
         ("memoised", [], "write memoised:2 or memoised:2:1"),
         ("memoised:x", [], "write memoised:2 or memoised:2:1"),
         ("memoised:-1", [], "permanent must be a budget above 0"),
-        ("memoised:2", [], "state at least that"),
+        ("memoised:2", [], "at least 2.0, the budget with which the memo is drawn; got 1.0"),
     ],
 )
 def test_mistakes_are_one_line(run, randomizer, more, why):

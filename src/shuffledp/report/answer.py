@@ -133,13 +133,13 @@ def interval_words(entry: AnswerLine) -> str:
 
     Examples
     --------
-    >>> interval_words(Entry("a", 0.1, 0.01, 0.08, 0.12))
+    >>> interval_words(AnswerLine("a", 0.1, 0.01, 0.08, 0.12))
     '8.00% to 12.00%'
-    >>> interval_words(Entry("a", -0.0869, 0.04, 0.0, 0.031))
+    >>> interval_words(AnswerLine("a", -0.0869, 0.04, 0.0, 0.031))
     'below 0%: noise; at most 3.10%'
-    >>> interval_words(Entry("a", 1.1, 0.04, 0.98, 1.0))
+    >>> interval_words(AnswerLine("a", 1.1, 0.04, 0.98, 1.0))
     'above 100%: noise; at least 98.00%'
-    >>> interval_words(Entry("a", 0.6, 0.9, 0.0, 1.0))
+    >>> interval_words(AnswerLine("a", 0.6, 0.9, 0.0, 1.0))
     'says nothing yet'
     """
     if tells_nothing(entry, (0.0, 1.0)):
