@@ -299,7 +299,7 @@ def certifying(epsilon0: float) -> None:
         families = tuple(Family(f"krr:{k}", k) for k in sizes)
         keep = tuple(family.threshold(epsilon0) for family in families)
         ball = needed_ball([(epsilon0, 2.0)], families, DELTA)
-        normal = NormalSearch(families, ((2.0, keep),), DELTA, 1).found()
+        normal = NormalSearch(families, ((2.0, keep),), DELTA, 1).smallest_law()
         assert normal is not None
         for law, fresh in (  # a law of which nothing is remembered
             (ball, BallDummies(ball.columns, (*ball.radius, 0), ball.centre)),

@@ -166,6 +166,17 @@ def percent(fraction: float) -> str:
     return f"{near(100.0 * fraction)}%"
 
 
+def percent_down(fraction: float) -> str:
+    """Return a fraction that a guarantee covers as text in percent, rounded down in its decimal digits.
+
+    Examples
+    --------
+    >>> percent_down(0.29), percent_down(0.9999999)
+    ('29%', '99.99%')
+    """
+    return f"{down(float(decimal.Decimal(repr(float(fraction))) * 100))}%"
+
+
 def conditions(where: Mapping[str, Sequence[object]]) -> str:
     """Return the rows that are asked, in words; an empty text where all rows are.
 

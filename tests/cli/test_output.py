@@ -169,6 +169,15 @@ def test_off_a_terminal_a_sentence_is_one_line(run, monkeypatch):
     assert any(line.startswith("An attacker who sees") and line.endswith("1e-6.") for line in lines)
 
 
+def test_off_a_terminal_a_title_is_one_line(run, votes, monkeypatch):
+    """It was broken at the width of its table, so the randomizer had a line of its own."""
+    monkeypatch.delenv("COLUMNS")
+    asked = ("--value", "hours", "--low", "0", "--high", "100", "--bins", "2", "--at", "0.5", "--epsilon0", "1")
+    (votes / "votes.csv").write_text("hours\n" + "\n".join(map(str, range(101))), encoding="utf-8")
+    told = run("quantiles", "votes.csv", *asked, "--delta", "1e-6", "--simulation-seed", "1").out
+    assert "Quantiles of 101 rows, taken as people (tree:2:4)\n" in told
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_no_emoji(run, command):
     """`laplace:M:RATIO` was shown with a letter M in a circle."""

@@ -231,6 +231,21 @@ def test_over_rounds_and_against_the_shuffler(run):
     assert "Or, where devices report: each draws one report a round of sdp.OneBit(low=0" in told
 
 
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (("--colluding", 1000), "--colluding must be a whole number from 0 to 999; got 1000"),
+        (("--missing", 1), "--missing must be a fraction of the users"),
+        (("--group-size", 0), "--group-size must be a whole number from 1 to 1,000"),
+        (("--rounds", 0), "--rounds must be a whole number of at least 1"),
+    ],
+)
+def test_a_wrong_option_is_not_blamed_on_the_target(run, wrong, told):
+    """Each was "no way of asking is certified at epsilon = 0.5: ..."."""
+    command = ("plan", "--question", "frequency", "--k", 2, "--epsilon0", 1, "--n", 1000, "--target-epsilon", 0.5)
+    assert run(*command, "--delta", 1e-6, *wrong).error.startswith(told)
+
+
 @pytest.mark.costly
 def test_dummies_need_a_shuffler_who_adds_them(run):
     arguments = ("plan", "--epsilon0", "2", "--n", "500", *MEAN, "--delta", "1e-5", "--dummies", "100")

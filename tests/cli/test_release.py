@@ -93,7 +93,7 @@ def test_questions_of_a_file_and_one_page(run, tmp_path):
     assert "What are the quantiles of hours?" in page
 
 
-@pytest.mark.costly("options14-question 1: `low` is needed: the range must be known beforehand")
+@pytest.mark.costly("options17-question 1: `low` is needed: the range must be known beforehand")
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -104,6 +104,9 @@ def test_questions_of_a_file_and_one_page(run, tmp_path):
         (("--ask", "mean hours 0 eighty"), "--ask must be like"),
         (("--ask", "mean hours 80 0"), "80"),
         (("--ask", "mean nothing 0 80"), "nothing"),
+        (("--ask", "quantiles hours 0 80 2"), "--ask 'quantiles hours 0 80 2': the list of shares needs numbers"),
+        (("--ask", "crosstab vote a,b c,d"), "--ask 'crosstab vote a,b c,d': it must name 2 columns for a crosstab"),
+        (("--ask", "frequent-items vote -1 upper"), "items take a whole length from 1 to 64"),
         (("--ask", "frequency hours 20,40", "--ask", "mean hours 0 80"), "as words and as numbers"),
         (("--questions", "none.toml"), "cannot be read"),
         (("--questions", "people.csv"), "is not TOML"),

@@ -88,7 +88,7 @@ def test_levels_are_dealt_to_people_whatever_they_answer():
     assert found.half_width == pytest.approx(bench_survey.expected_half_width(setting), rel=0.03)
 
 
-GOOD = Found(0.025, 0.951, 0.94)
+GOOD = Found(0.0225, 0.951, 0.94)
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ GOOD = Found(0.025, 0.951, 0.94)
         (GOOD, None, True),
         (GOOD._replace(coverage=0.93), GOOD, True),
         (GOOD._replace(coverage=0.93), GOOD._replace(coverage=0.939), False),
-        (GOOD._replace(half_width=0.0259), None, False),
-        (GOOD._replace(half_width=0.0241), None, False),
+        (GOOD._replace(half_width=0.0233), None, False),
+        (GOOD._replace(half_width=0.0217), None, False),
     ],
     ids=["good", "by chance", "covers too little", "too wide", "too narrow"],
 )
@@ -121,7 +121,7 @@ def test_a_line_that_is_not_as_predicted_is_noticed(first, again, good, monkeypa
 def test_a_planned_width_that_is_too_small_is_noticed(monkeypatch):
     monkeypatch.setattr(bench_survey, "simulated", lambda *asked: GOOD)
     assert line(LIMIT, 500, 26)[1]
-    monkeypatch.setattr(bench_survey, "half_width", lambda *asked: 0.024)
+    monkeypatch.setattr(bench_survey, "half_width", lambda *asked: 0.0217)
     assert not line(LIMIT, 500, 26)[1]
 
 

@@ -241,10 +241,10 @@ def test_a_wish_that_only_a_middle_budget_reaches_is_met():
 
 
 def test_the_careful_level_is_kept_where_it_can_be():
-    """Levels 2 and 3 reach 25.3 points, 2, 4 and 8 do not: so 2.5 alone was drafted, without a careful level."""
+    """Levels 2 and 2.5 reach 25.3 points, 2, 4 and 8 do not: so 2.5 alone was drafted, without a careful level."""
     five = Planned("lunch", Family("krr:5", 5))
     plan = plan_collection(Request((five,), 200, 0.1, 1e-6, 0.253, accepted=True))
-    assert plan.offer.levels == levels_up_to(3.0, 200)
+    assert plan.offer.levels == levels_up_to(2.5, 200)
     assert plan.offer.widest <= 0.253
     law = needed_ball(((2.0, 0.1), (4.0, 0.1), (8.0, 0.1)), (five.family,), 1e-6)
     assert half_width_of(five, parts_of(law)[0], levels_up_to(8.0, 200)) > 0.253

@@ -65,7 +65,7 @@ def test_over_rounds_no_way_that_cannot_come_near_the_best_is_searched():
     assert made.guarantee.epsilon.upper <= made.bucketing.certified_epsilon <= 0.05
     assert made.chosen.mechanism == "subset"
     assert alone.standard_error > 1.05 * made.standard_error, "krr is no rival"
-    assert "within the central target has an error of at most" in str(made.alternatives[-1].refused)
+    assert "within the central target comes near the best plan's error" in str(made.alternatives[-1].refused)
 
 
 def test_what_has_a_larger_error_than_is_searched_for_is_refused_at_once(monkeypatch):
@@ -76,7 +76,7 @@ def test_what_has_a_larger_error_than_is_searched_for_is_refused_at_once(monkeyp
         same = bucket_budgets(people, QUESTION, seen=seen, at_most=1.01 * error, **wanted)
         assert (same.cap, same.certified_epsilon) == (found.cap, found.certified_epsilon)
     calls = calls_of(monkeypatch, target.Target, "excess")
-    with pytest.raises(InvalidInput, match="within the central target has an error of at most"):
+    with pytest.raises(InvalidInput, match="within the central target comes near the best plan's error"):
         bucket_budgets(people, QUESTION, seen="reports", at_most=0.9 * error, **wanted)
     assert len(calls) <= 2
 

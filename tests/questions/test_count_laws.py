@@ -50,18 +50,65 @@ def test_the_law_of_two_levels_is_the_sum_over_all_dealings(one, two, kept, othe
     assert law.variance(h / law.n) == pytest.approx(expected @ (places - middle) ** 2, abs=1e-9)
 
 
-def test_the_interval_is_clopper_and_pearsons():
-    """All h whose two tails are above 2.5 %, one after the other; counts below and above all that is likely too."""
-    law = CountLaw((60,), (0.8,), (0.3,))
-    laws = [on_counts(law, h, 61) for h in range(61)]
-    for count in range(61):
-        low, high = law.interval(count, 0.05)
-        kept = [h for h in range(61) if laws[h][count:].sum() > 0.025 and laws[h][: count + 1].sum() > 0.025]
-        if kept:
-            assert (round(low * 60), round(high * 60)) in {(kept[0], kept[-1])} or count < 18 or count > 48
-            assert round(low * 60) <= kept[0]
-            assert kept[-1] <= round(high * 60)
-        assert low <= high
+LAWS_OF_FEW = [
+    CountLaw((45,), (0.953,), (0.047,)),
+    CountLaw((60,), (0.8,), (0.3,)),
+    CountLaw((30,), (0.88,), (0.12,), Added((0.1, 0.2, 0.4, 0.2, 0.1), 9, 0.5)),
+    CountLaw((20, 15, 5), (0.62, 0.73, 0.98), (0.38, 0.27, 0.02)),
+    CountLaw((150,), (0.52,), (0.48,)),
+]
+
+
+@pytest.mark.parametrize("law", LAWS_OF_FEW)
+def test_the_interval_is_blakers(law):
+    """All h at which counts of no larger smaller tail have a chance above 5 %, one after the other, and those between.
+
+    It covers every h, lies in the interval of equal tails, and in that of a larger level.
+    """
+    size = law.n + law.added.count + len(law.added.chances)
+    rows = np.array([on_counts(law, h, size) for h in range(law.n + 1)])
+    above, below = np.cumsum(rows[:, ::-1], axis=1)[:, ::-1], np.cumsum(rows, axis=1)
+    smaller = np.minimum(above, below)
+    covered = np.zeros(law.n + 1)
+    for count in range(size):
+        low, high = (round(end * law.n) for end in law.interval(count, 0.05))
+        covered[low : high + 1] += rows[low : high + 1, count]
+        less, more = law.interval(count, 0.01)
+        assert less * law.n <= low + 1e-9 <= high + 2e-9 <= more * law.n + 3e-9
+        chance = [row[own <= own[count] + 2e-8].sum() for row, own in zip(rows, smaller, strict=True)]
+        kept = np.flatnonzero(np.array(chance) > 0.05)
+        if law._median(0) <= count <= law._median(law.n):
+            equal = np.flatnonzero(smaller[:, count] > 0.025)
+            assert (low, high) == (kept[0], kept[-1])
+            assert equal[0] <= low <= high <= equal[-1]
+        elif kept.size:
+            assert low <= kept[0] <= kept[-1] <= high
+    assert covered.min() >= 0.95 - 1e-7
+
+
+@pytest.mark.parametrize(("n", "own"), [(30, 0.95), (45, 0.95), (45, 0.88)])
+def test_intervals_of_few_people_cover_little_more_than_they_should(n, own):
+    """Of equal tails they covered .974 to .980 in the mean over all shares, and were 5 to 10 % wider."""
+    law = CountLaw((n,), (own,), (1.0 - own,))
+    rows = np.array([on_counts(law, h, n + 1) for h in range(n + 1)])
+    ends = np.array([law.interval(count, 0.05) for count in range(n + 1)])
+    shares = np.arange(n + 1)[:, None] / n
+    covered = (rows * ((ends[:, 0] <= shares) & (shares <= ends[:, 1]))).sum(axis=1)
+    assert covered.min() >= 0.95
+    assert covered.mean() <= 0.969
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(2, 60), st.floats(0.5, 5.0), st.integers(0, 20), st.floats(0.0, 1.0), st.sampled_from((0.05, 0.2)))
+def test_intervals_of_a_mean_cover_it(n, epsilon0, dummies, share, miss):
+    """By the law of equal numbers, which has the largest tails; ends lie on a grid, which the mean does too."""
+    own = float(1.0 / (1.0 + np.exp(-epsilon0)))
+    law = CountLaw((n,), (own,), (1.0 - own,), Added(count=dummies, share=0.5), "mean")
+    step = round(share * law.steps)
+    start, chances = law.chances(step)
+    likely = np.flatnonzero(chances > 1e-9)
+    ends = np.array([law.interval(start + int(place), miss) for place in likely]) * law.steps
+    assert chances[likely] @ ((ends[:, 0] <= step) & (step <= ends[:, 1])) >= 1.0 - miss - 1e-6
 
 
 def test_coverage_of_one_category_is_exact():

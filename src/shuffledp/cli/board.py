@@ -19,7 +19,7 @@ from shuffledp.errors import printable
 from shuffledp.ledger import Spending, composed_epsilon
 from shuffledp.numerics.floats import decimal_up
 from shuffledp.report.page import WIDTH, Axis, page_template
-from shuffledp.report.wording import count, counted, odds_factor, percent, probability, up
+from shuffledp.report.wording import count, counted, odds_factor, percent_down, probability, up
 from shuffledp.setting import Guarantee, Setting
 from shuffledp.shell.output import COMMAND_LINE
 
@@ -117,7 +117,7 @@ def made_false_by(settings: Sequence[Setting]) -> list[str]:
     if setting.seen == "sum":
         circumstances.append("A single report is kept, logged or seen by anybody, and not only the sum.")
     allowed = [counted(setting.colluding, "person", "people") + " on the reader's side"] if setting.colluding else []
-    allowed += [f"{percent(setting.missing)} who stay away or send junk"] if setting.missing else []
+    allowed += [f"{percent_down(setting.missing)} who stay away or send junk"] if setting.missing else []
     if allowed:
         circumstances.append(f"More of the people are not there, or not honest, than {' and '.join(allowed)}.")
     else:

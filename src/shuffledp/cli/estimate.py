@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -460,11 +461,22 @@ def parse_ask(text: str) -> Ask:
     try:
         kind, column, *rest = shlex.split(text)
         question = question_type(kind).told(rest)
-        return Ask(question, _columns_of(question, column))
+        ask = Ask(question, _columns_of(question, column))
+        assert ask.columns
+        return ask
     except ValueError as error:
-        if isinstance(error, InvalidInput) and error.parameter != "kind":
-            raise
-        raise bad from None
+        if not isinstance(error, InvalidInput) or error.parameter == "kind":
+            raise bad from None
+        raise InvalidInput(f"--ask {shown(text)}: {_NAMED.sub(_in_words, str(error))}") from None
+
+
+_NAMED = re.compile(r"`(\w+)`|^value(?= must )")
+_WORDS = {None: "it", "at": "the list of shares", "max_length": "length"}
+"""Words, in the refusals of a question in words, for parameters of a call that are no options of `release`."""
+
+
+def _in_words(name: re.Match[str]) -> str:
+    return _WORDS.get(name[1], name[1])
 
 
 def _columns_of(question: Question, columns: str | list[str]) -> str | Sequence[str]:

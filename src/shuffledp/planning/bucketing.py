@@ -497,9 +497,7 @@ def bucket_budgets(
         budgets, planned, mechanism, seen, check_delta(delta), levels, weights, drop_below, around, max_bytes
     )
     if goal == "error" and at_most < math.inf and out_of_reach(task, task.wish(target), at_most):
-        raise InvalidInput(
-            f"no rounding of the budgets within the central target has an error of at most {at_most:.3g}"
-        )
+        raise InvalidInput("no rounding of the budgets within the central target comes near the best plan's error")
     candidates: list[Bucketing] = []
     refusals: list[Exception] = []
     for search in _searches(task):

@@ -47,7 +47,7 @@ from shuffledp.planning.target import Bucketing, Circumstances, Wish, report_byt
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.mean import Mean
 from shuffledp.questions.question import Weights
-from shuffledp.setting import Guarantee, Seen
+from shuffledp.setting import Guarantee, Seen, Setting
 
 # Error against central epsilon: one way of asking, at smaller and larger budgets.
 
@@ -552,6 +552,10 @@ def plan(
     """
     around = Circumstances(rounds, colluding, missing, group_size, dummies)
     wish = _check(target_epsilon, delta, target_error, around, seen)
+    Setting(  # refuses what no way of asking could have
+        budgets, "any", "reports", "replace-one", rounds=rounds, colluding=colluding, missing=missing,
+        group_size=group_size,
+    )  # fmt: skip
     check_rounding(levels, drop_below)
     who_stays(budgets, drop_below)
     check_bytes(max_bytes)
@@ -670,7 +674,7 @@ def _rounded(rows: list[Alternative], budgets: Budgets, ask: Ask) -> list[Altern
             ways.append(row)
             continue
         if _hopeless(row, best):
-            reason = "its error is larger than the best plan's even with all of everybody's budget"
+            reason = "larger errors than the best plan's even with all of everybody's budget"
             ways.append(replace(row, refused=reason))
             continue
         # over several rounds certificates take long: a way that cannot come near the best one is not searched

@@ -30,32 +30,44 @@ people have several levels and nobody sees whose report has which, the levels ar
 *Proof.* Expand each person's factor: it is the generating function of her report, with a y if she has the record. The
 coefficient of y^h adds up all ways to choose who has it, and each way is as likely as the others. QED
 
-**The interval** (Clopper and Pearson 1934): all shares h/n with P(C >= c | h) > miss/2 and P(C <= c | h) > miss/2.
-C increases stochastically in h, because p_g >= q_g (give one more person the record, in each dealing): both sets are
-half-lines, found by bisection. The true h is left out with a chance of at most miss/2 on either side. A count below the
-median at h = 0 is first moved up to it, and one above the median at h = n down to it. That keeps the interval from
-being empty, and an h that belonged to it stays: its lower condition is met since P(C >= median | h) >= P(C >= median |
-0) >= 1/2, and the other one's chance grows with the count.
+**The interval** (Blaker 2000). Let m(c, h) be the smaller of P(C >= c | h) and P(C <= c | h), and p(c, h) the chance at
+h of a count with at most that m. The interval goes from the least to the largest h/n with p(c, h) > miss. The true h is
+left out with a chance of at most miss: the counts with p <= miss are those with m at most some m(c', h), where p(c', h)
+<= miss, and p(c', h) is their chance. QED
+
+It lies in the interval of equal tails (Clopper and Pearson 1934), all h with m > miss/2: counts with m <= miss/2 form
+two tails of at most miss/2 each. C increases stochastically in h, because p_g >= q_g (give one more person the record,
+in each dealing), so these h lie between two ends, found by bisection. From there on inwards, steps are passed over in
+blocks. On a block from h (inner) to h' (outer), below the estimate, p is at most P(C >= c | h) + P(C <= a | h') with
+the largest a for which P(C <= a | h) <= P(C >= c | h): the first tail and a are largest at h, and P(C <= a) is largest
+at h'. Above the estimate it is likewise. A block is passed over if that is at most miss. Where the standard error of C
+is above `FEW` reports the gain is below 1 %, and ends are those of equal tails.
+
+A count below the median at h = 0 is first moved up to it, and one above the median at h = n down to it. That keeps the
+interval from being empty, and an h that belonged to it stays. For a count below the median m is at most P(C <= c | h) <
+1/2. Moved, this tail is no smaller, and the other one is P(C >= median | h) >= P(C >= median | 0) >= 1/2: m, and with
+it p, is at least as large as before.
 
 **Means of one bit.** A person with the number t in [0, 1] reports a one with chance q + (p - q) t. Of all data sets
 with one mean, the one in which everybody has that mean gives C the largest tails. *Proof* for one level and dummies
 that are independent of each other. Let f be the law of all reports but two, of chances s and s'. In P(C <= c) the
 product s s' has the factor f(c) - f(c - 1), which is not negative up to the mode of f; that mode is at least its mean
 less 1 (Darroch 1964), so at least E C - 3. Up to there P(C <= c) grows if both chances become their average (Hoeffding
-1956 without dummies), and P(C >= c) likewise from E C + 3 on. QED Nearer to the mean a tail counts as above miss/2.
-The law prod (1 - s + s x)^n A(x) with s = q + (p - q) t is inverted over t on a grid of 2^-20; an end is the last
-step that is kept, so it may be short by less than one step. Several levels, and dummies of another law, have no such
-proof, and keep the inequality of `Estimate`.
+1956 without dummies), and P(C >= c) likewise from E C + 3 on. QED Nearer to the mean a tail counts as 1; the counts
+that leave a mean out are two tails further away. The law prod (1 - s + s x)^n A(x) with s = q + (p - q) t is inverted
+over t on a grid of 2^-20; an end is the last step that is kept, so it may be short by less than one step. Several
+levels, and dummies of another law, have no such proof, and keep the inequality of `Estimate`.
 
 **Rounding.** Laws are computed by discrete Fourier transforms of (G) on circles. Their windows hold seven standard
 errors and 32 reports to either side, and every number of dummies whose law is a table; they leave out less than 1e-10.
 Powers of numbers of modulus at most 1 are good to n 2^-52, so chances are good to 1e-9 up to the sizes allowed here; a
-tail within `SLACK` of miss/2 counts as above it, which can widen an interval and never shorten it. Ends are whole
-numbers over n (over 2^20), so machines print the same ones.
+tail within `SLACK` of miss/2 counts as above it, and so does a p within twice that of miss, which can widen an interval
+and never shorten it. Ends are whole numbers over n (over 2^20), so machines print the same ones.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -299,6 +311,14 @@ _WINDOW, _CIRCLE = 14.0, 9.0
 _AT_LEAST = 64
 
 
+FEW = 20.0
+"""Largest standard error of a count, in reports, at which ends are moved inwards from those of equal tails."""
+
+
+_BLOCKS, _MOST_BLOCKS = 8.0, 64
+"""Blocks of steps in which one report's worth of the target is passed over, and the most that are tried at one end."""
+
+
 _COARSE = 50.0
 """Half-width, in people, below which neighbouring counts are evaluated too, as each report changes it noticeably."""
 
@@ -368,7 +388,7 @@ class CountLaw:
     Examples
     --------
     >>> CountLaw((100,), (0.9,), (0.1,)).interval(50, 0.05)
-    (0.42, 0.58)
+    (0.43, 0.57)
     """
 
     people: tuple[int, ...]
@@ -590,7 +610,7 @@ class CountLaw:
         return self._intervals[count, miss]
 
     def _inverted(self, count: int, miss: float) -> tuple[float, float]:
-        """Compute both ends of `interval` by bisection over steps."""
+        """Compute both ends of `interval`: those of equal tails by bisection, then inwards in blocks."""
         possible = min(max(int(count), self._median(0)), self._median(self.steps))
         near = (possible - self.mean(0.0)) / self.slope
         middle = min(max(round(near * self.steps), 0), self.steps)
@@ -600,7 +620,35 @@ class CountLaw:
         low = _last(
             lambda step: self.at_least(possible, self.steps - step), least, self.steps - middle, self.steps, spread
         )
-        return (self.steps - low) / self.steps, high / self.steps
+        ends = self.steps - low, high
+        if self.variance(0.5) <= FEW**2:
+            ends = tuple(self._nearer(possible, end, middle, miss) for end in ends)
+        return ends[0] / self.steps, ends[1] / self.steps
+
+    def _nearer(self, count: int, outer: int, middle: int, miss: float) -> int:
+        """Return the end of `interval` between ``outer``, that of equal tails, and ``middle``, which stays inside."""
+        way, block = (1 if outer > middle else -1), max(1, round(self.steps / self.slope / _BLOCKS))
+        for _ in range(_MOST_BLOCKS):
+            if outer == middle or block == 0:
+                break
+            inner = outer - way * (min(block, abs(outer - middle)) - 1)
+            if self._bound(count, inner, outer, upper=way > 0) <= miss - 2.0 * SLACK:
+                outer = inner - way
+            else:
+                block //= 2
+        return outer
+
+    def _bound(self, count: int, inner: int, outer: int, *, upper: bool) -> float:
+        """Return an upper bound on p(count, h) for all steps h of a block above (``upper``) or below the estimate."""
+        start, law = self.chances(inner)
+        mean, near = self.mean(inner / self.steps), NEAR_MEAN if self.target == "mean" else -math.inf
+        if upper:
+            own = self.at_most(count, inner)
+            longer = int((np.cumsum(law[::-1])[::-1] > own + 2.0 * SLACK).sum())
+            return own + self.at_least(max(start + longer, math.ceil(max(mean + near, 0.0))), outer)
+        own = self.at_least(count, inner)
+        shorter = int((np.cumsum(law) <= own + 2.0 * SLACK).sum())
+        return own + self.at_most(min(start + shorter - 1, math.floor(min(mean - near, 2.0**53))), outer)
 
 
 @lru_cache(maxsize=16)

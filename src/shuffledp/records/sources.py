@@ -617,7 +617,7 @@ def person_words(names: Any, column: str, before: int = 0, otherwise: str = "") 
     empty = unnamed(words)
     if empty.any():  # taken as one person, whoever owns such a row would have reports that nobody counts
         row = int(empty.arg_max() or 0)
-        entry, several = words[row], f" ({int(empty.sum())} such rows in all)" if int(empty.sum()) > 1 else ""
+        entry, several = words[row], f" ({int(empty.sum()):,} such rows in all)" if int(empty.sum()) > 1 else ""
         what = shown(entry) if entry else "empty"
         raise InvalidInput(
             f"{column} in row {before + row + 1} is {what}, so nobody knows whose row it is; "

@@ -595,13 +595,18 @@ def _worth(guarantees: Sequence[Guarantee], delta: float) -> float:
 def _composed(guarantees: Sequence[Guarantee], delta: float) -> tuple[float, tuple[LevelTotal, ...]]:
     """Return the joint epsilon of all questions for everybody, and level by level.
 
-    The people of a level are the same for all questions.
+    The people of a level are the same for all questions. Of one question they are what its own guarantee states: the
+    curve that is kept of it for composing lies a little above.
     """
     from shuffledp.ledger import LevelTotal, Spending, composed_epsilon
 
+    if len(guarantees) == 1 and len(guarantees[0].levels) == guarantees[0].levels_total:
+        (only,) = guarantees
+        return only.epsilon.upper, tuple(LevelTotal(level.epsilon0, level.epsilon.upper) for level in only.levels)
     costs = [Spending.of(each) for each in guarantees]
     levels = tuple(
         LevelTotal(level[0].epsilon0, composed_epsilon([each.profile for each in level], delta))
         for level in zip(*(cost.levels for cost in costs), strict=True)
     )
-    return composed_epsilon([cost.worst for cost in costs], delta), levels
+    together = composed_epsilon([cost.worst for cost in costs], delta)
+    return together if len(costs) > 1 else guarantees[0].epsilon.upper, levels

@@ -190,7 +190,7 @@ def _allowed(setting: Setting) -> list[str]:
     named = {
         f"if at most {wording.count(setting.colluding)} of the other users collude with the analyzer": setting.colluding
         > 0,
-        f"if at most {wording.percent(setting.missing)} stay away or send junk": setting.missing > 0.0,
+        f"if at most {wording.percent_down(setting.missing)} stay away or send junk": setting.missing > 0.0,
     }
     return [words for words, applies in named.items() if applies]
 

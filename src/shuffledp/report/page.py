@@ -362,7 +362,7 @@ def _environment() -> Environment:
         near=wording.near,
         count=wording.count,
         share=wording.share,
-        percent=wording.percent,
+        percent_down=wording.percent_down,
         probability=wording.probability,
     )
     return environment

@@ -24,7 +24,7 @@ from shuffledp.in_words import (
     interval_with_error,
     near,
     numbers_with_error,
-    percent,
+    percent_down,
     plus_minus,
     points,
     probability,
@@ -62,7 +62,7 @@ __all__ = [
     "numbers_with_error",
     "odds_factor",
     "over_rounds",
-    "percent",
+    "percent_down",
     "plus_minus",
     "points",
     "probability",
@@ -185,7 +185,7 @@ def covers(setting: Setting) -> list[str]:
         "provided that every user's record is the same in all rounds": setting.rounds > 1 and setting.same_record,
         f"for all {count(setting.reports_per_user)} reports that a user sends in a round": setting.reports_per_user > 1,
         f"even if {others} with the attacker": setting.colluding > 0,
-        f"even if {percent(setting.missing)} of the users stay away or send junk": setting.missing > 0.0,
+        f"even if {percent_down(setting.missing)} of the users stay away or send junk": setting.missing > 0.0,
         "provided that every record is one of two values": setting.records is not None and setting.law is not None,
         # docs/theorems/count.md: reports are a function of shuffled bits only if one function serves everybody
         "provided that every record is one of two values and all users of a budget run one and the same randomizer": (
@@ -271,7 +271,7 @@ def situation(setting: Setting, counts: str = "user") -> str:
         f"{count(setting.reports_per_user)} reports per user": setting.reports_per_user > 1,
         f"groups of {count(setting.group_size)}": setting.group_size > 1,
         f"{count(setting.colluding)} colluding": setting.colluding > 0,
-        f"{percent(setting.missing)} missing": setting.missing > 0.0,
+        f"{percent_down(setting.missing)} missing": setting.missing > 0.0,
         "records of two values": setting.records is not None,
         counted_dummies(setting): setting.dummies is not None,
     }

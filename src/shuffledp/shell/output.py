@@ -367,8 +367,8 @@ def working(message: str) -> Generator[Callable[[float], None]]:
 def console() -> Console:
     """Return a console on stdout for tables and sentences.
 
-    Prose is wrapped on a terminal alone: a file or a pipe gets whole sentences. A table that is wider than the terminal
-    keeps its words whole, so that no number, date or name is cut; the terminal breaks its lines.
+    Prose and titles are wrapped on a terminal alone: a file or a pipe gets whole sentences. A table that is wider than
+    the terminal keeps its words whole, so that no number, date or name is cut; the terminal breaks its lines.
 
     Names such as tree:100:4 are not replaced by emoji. Names of categories, columns and files come from elsewhere:
     control characters, escape sequences and changes of writing direction in them are removed from all output.
@@ -377,9 +377,14 @@ def console() -> Console:
     from rich.segment import Segment
     from rich.table import Table
 
+    wraps = sys.stdout.isatty() or "COLUMNS" in os.environ
+
     class Plain(Console):
         def print(self, *objects: Any, **options: Any) -> None:
             (first, *more) = objects or ("",)
+            if isinstance(first, Table) and first.title is not None and not wraps:
+                super().print(first.title, style="table.title", highlight=False)
+                first.title = None
             needed = self._needed(first) if isinstance(first, Table) and not more else self.width
             if needed > self.width:
                 Plain(emoji=False, width=needed).print(*objects, **options)
@@ -402,5 +407,4 @@ def console() -> Console:
             for segment in super().render(renderable, options):
                 yield segment if segment.control else segment._replace(text=printable(segment.text, "\n"))
 
-    wraps = sys.stdout.isatty() or "COLUMNS" in os.environ
     return Plain(emoji=False, width=None if wraps else WHOLE)

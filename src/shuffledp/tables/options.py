@@ -603,7 +603,7 @@ def _refuse_first(bad: pl.Series, entries: pl.Series, before: int, way: Callable
     entry = entries[row]
     missing = entry is None or entry == ""
     what = "missing" if missing else f"{VALUE}, not a number"
-    others = f" ({count} such rows in all)" if count > 1 else ""
+    others = f" ({count:,} such rows in all)" if count > 1 else ""
     advice = way("" if missing else str(entry))
     word = advice.endswith(_OR_MISSING)  # else it is missing, or a number in another spelling
     if word and heads(bad.to_numpy(), before):
