@@ -455,7 +455,7 @@ class TableOptions:
                 "a".encode(self.encoding)  # unlike a look-up, this refuses codecs of bytes, such as base64
             except (LookupError, ValueError):
                 raise InvalidInput(
-                    f"`encoding` must be a text encoding of Python, such as utf-8 or cp1252; got {shown(self.encoding)}",
+                    f"`encoding` must be a text encoding, such as utf-8 or cp1252; got {shown(self.encoding)}",
                     "encoding",
                 ) from None
         for name, least in (("skip_lines", 0), ("header_rows", 1)):
