@@ -278,7 +278,7 @@ def _umask() -> int:
 #
 # Elsewhere than on Windows a lock is that of ``flock``. On Windows it is one byte far behind the end of the file,
 # locked by ``msvcrt``: whoever asks for the same byte is refused, and the system gives it back when the process ends.
-# A folder cannot be synced there, so what needs that for its promise is refused (`can_sync_folders`): a shuffler's
+# A folder cannot be synced there, so what needs that for its promise is refused (`check_can_hold`): a shuffler's
 # store.
 
 WINDOWS = sys.platform == "win32"
@@ -325,6 +325,21 @@ def can_lock() -> bool:
 def can_sync_folders() -> bool:
     """Whether this system can make a new name in a folder survive a power cut (`sync_folder`): not on Windows."""
     return not WINDOWS
+
+
+def check_can_hold() -> None:
+    """Refuse to hold a collection on Windows, where the end of a task would not survive a power cut.
+
+    Raises
+    ------
+    InvalidInput
+        On Windows.
+    """
+    if not can_sync_folders():
+        raise InvalidInput(
+            "a collection cannot be held on Windows: that a task has ended must survive a power cut, and Windows "
+            "syncs no folder; run the shuffler on Linux, in WSL 2 or on macOS"
+        )
 
 
 def sync_folder(folder: Path) -> None:

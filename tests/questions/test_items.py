@@ -265,7 +265,7 @@ def test_records_outside_the_domain_are_mapped_or_refused():
         (["ORD", None], sdp.FrequentItems(["a", "b"]), {"other": "a"}, "the record in row 2 is missing"),
         (["ORD", "LGAX"], WORDS, {}, "row 2 is longer than 3 characters; allow a larger `max_length`"),
         (["ord"], WORDS, {}, "row 1 is not a word of the alphabet 'upper'; name another"),
-        ([["a"]], WORDS, {}, "not a word but a container"),
+        ([["a"]], WORDS, {}, "not a word but of type list"),
         (["ORD"], WORDS, {"other": "long"}, "`other` must be an item of at most 3 characters of the alphabet 'upper'"),
         (["ORD"], WORDS, {"missing_as": "é"}, "`missing_as` must be an item"),
         (["ORD"], WORDS, {"clip": True}, "`clip` moves numbers into a range, and items have none; `cut` shortens"),

@@ -113,7 +113,11 @@ def test_a_decimal_comma_is_asked_for(tmp_path):
         ({"separator": '"'}, "`separator` must be one ASCII character"),
         ({"separator": "a"}, "`separator` must be one ASCII character"),
         ({"separator": "§"}, "`separator` must be one ASCII character"),
-        ({"encoding": "klingon"}, "`encoding` must be one that Python knows, such as utf-8 or cp1252; got 'klingon'"),
+        (
+            {"encoding": "klingon"},
+            "`encoding` must be a text encoding, such as utf-8 or cp1252; got 'klingon'",
+        ),
+        ({"encoding": "base64"}, "`encoding` must be a text encoding, such as utf-8 or cp1252; got 'base64'"),
         ({"decimal": "'"}, "`decimal` must be . or , and not the separator"),
         ({"decimal": ",", "separator": ","}, "`decimal` must be . or , and not the separator; got ','"),
     ],

@@ -27,6 +27,8 @@ def read(name: str, **options: object) -> tuple[list[str | None], list[float]]:
         ("declared-separator.csv", {}, PLAIN),
         ("declared-separator.csv", {"separator": ";"}, PLAIN),
         ("declared-separator.csv", {"skip_lines": 1}, PLAIN),
+        ("declared-separator-after-mark.csv", {}, PLAIN),
+        ("declared-separator-after-mark.csv", {"skip_lines": 1}, PLAIN),
         ("qualtrics.csv", {"header_rows": 3}, PLAIN),
         ("two-header-rows.csv", {"header_rows": 2}, PLAIN),
         ("title.csv", {"skip_lines": 1}, PLAIN),

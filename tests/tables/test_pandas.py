@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
 import pytest
 
 import shuffledp as sdp
@@ -79,8 +80,17 @@ def test_numbers(column, expected):
 def test_containers_and_spans_are_refused():
     with pytest.raises(InvalidInput, match=r"^column 'x' holds a list, not one word a row; name another one$"):
         words([[1], [2]])
+    for entries, kind in (([[], [2]], "list"), ([np.ones(2), np.ones(3)], "ndarray"), ([b"yes", b"no"], "bytes")):
+        with pytest.raises(InvalidInput, match=rf"^column 'x' holds a {kind}, not one word a row; name another one$"):
+            words(entries)
     with pytest.raises(InvalidInput, match=r"holds spans of time"):
         words(pd.to_timedelta([1, 2], unit="s"))
+
+
+def test_one_column_of_pandas_is_no_table():
+    """The refusal asked for pyarrow, which would not have helped."""
+    with pytest.raises(InvalidInput, match=r"^a table is a file, a pandas dataframe, or .*; got Series$"):
+        Table.of(pd.Series([1.0], name="x"))
 
 
 def test_gaps_in_a_column_of_numbers_are_missing_records():

@@ -120,6 +120,13 @@ def test_wide_encodings(tmp_path, encoding):
             votes(path, data)
 
 
+@pytest.mark.parametrize("data", [TEXT.encode() + bytes(100), b"$FL2@(#) SPSS DATA FILE" + bytes(50)])
+def test_zeros_that_are_no_wide_encoding(tmp_path, data):
+    """A file that ends in zeros, and one of a statistics program, were called text in an encoding without a mark."""
+    with pytest.raises(InvalidInput, match=r"is neither text nor Parquet; export it as CSV$"):
+        votes(tmp_path / "t", data)
+
+
 @pytest.mark.parametrize(
     ("header", "name", "found"),
     [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import errno
 import gc
 import json
 import os
@@ -91,25 +92,30 @@ def _run(arguments: list[str]) -> int:
         return _fail(f"{error}; {_released()}", INTERNAL)
     except SystemExit as stop:  # a signal, or a reader of our output who has gone, as in `| head`
         return _stopped(stop.code if isinstance(stop.code, int) else INTERNAL)
-    except BrokenPipeError:
-        return _stopped(INTERNAL)
-    except ModuleNotFoundError as error:
-        from shuffledp.errors import EXTRA_OF, what_is_missing
-
-        if (error.name or "").startswith("shuffledp."):
-            return _fail(f"{_command(arguments)} needs {error.name}, which this copy lacks; install it whole", REFUSED)
-        if (error.name or "").partition(".")[0] not in EXTRA_OF:
-            raise
-        return _fail(what_is_missing(_command(arguments), str(error.name).partition(".")[0]), REFUSED)
     except Exception as error:
+        if needs := _module_missing(error, arguments):
+            return _fail(needs, REFUSED)
         if os.environ.get(DEBUG_VARIABLE):
             raise
         if isinstance(error, OSError) and error.filename is None:  # files of ours say their names
+            if isinstance(error, BrokenPipeError) or (sys.platform == "win32" and error.errno == errno.EINVAL):
+                return _stopped(INTERNAL)  # on Windows a pipe without a reader gives EINVAL
             _silence_stdout()
             what = f"standard output cannot be written ({error.strerror or error})"
             return _fail(f"{what}; {_released('part of the answer may have been shown')}", REFUSED)
         what = f"{type(error).__name__}: {error}"
         return _fail(f"internal failure ({what}); {_released()}; {DEBUG_VARIABLE}=1 shows where", INTERNAL)
+
+
+def _module_missing(error: Exception, arguments: list[str]) -> str:
+    """Return which extra or part of the package a command needs; "" if the error is another one."""
+    from shuffledp.errors import EXTRA_OF, what_is_missing
+
+    name = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+    if name.startswith("shuffledp."):
+        return f"{_command(arguments)} needs {name}, which this copy lacks; install it whole"
+    module = name.partition(".")[0]
+    return what_is_missing(_command(arguments), module) if module in EXTRA_OF else ""
 
 
 def _parser(arguments: list[str]) -> Callable[..., Any]:

@@ -31,7 +31,7 @@ from shuffledp.collection.survey import LONGEST_SURVEY, draft_of_survey, survey_
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.errors import InvalidInput
 from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
-from shuffledp.whole_files import read_bytes
+from shuffledp.whole_files import check_can_hold, read_bytes
 
 if TYPE_CHECKING:
     from shuffledp.collection.analyzer import Opened
@@ -115,6 +115,7 @@ def run_preview(path: Path, port: int) -> None:
     port : int
         Port of the server.
     """
+    check_can_hold()
     from shuffledp.collection.server import serve
 
     with tempfile.TemporaryDirectory(prefix="shuffledp-preview-") as name:

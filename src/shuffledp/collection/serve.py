@@ -15,6 +15,7 @@ import typer
 
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.shell import options as o
+from shuffledp.whole_files import check_can_hold
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -73,6 +74,7 @@ def serve(
 
     shuffledp serve --store shuffledp.db --port 8000
     """
+    check_can_hold()
     from shuffledp.collection.server import serve as run
 
     with opened(store, make=True) as shuffler:

@@ -24,7 +24,7 @@ from shuffledp.collection.batch import name_of
 from shuffledp.collection.fields import from_base64, to_base64, write_time
 from shuffledp.collection.task import Draft, Notice, PostedTask, draft_now
 from shuffledp.errors import InvalidInput
-from shuffledp.whole_files import can_sync_folders, read_bytes, sync_folder, way_out
+from shuffledp.whole_files import check_can_hold, read_bytes, sync_folder, way_out
 
 # The schema of the shuffler's store, its versions, and connections to it.
 
@@ -398,11 +398,7 @@ class Store:
     """
 
     def __init__(self, path: Path | str) -> None:
-        if not can_sync_folders():
-            raise InvalidInput(
-                "a collection cannot be held on Windows: that a task has ended must survive a power cut, and Windows "
-                "syncs no folder; run the shuffler on Linux, in WSL 2 or on macOS"
-            )
+        check_can_hold()
         self.path = Path(os.path.realpath(path))  # a store behind a link has one identity and one outbox, beside itself
         os.environ.setdefault("SQLITE_TMPDIR", str(self.path.parent))  # a rebuilt copy shall not lie on another disk
         try:

@@ -390,10 +390,17 @@ def _floats(values: Any, what: str, before: int) -> FloatArray:
     column = as_array(values)
     if column.ndim == 1:
         return as_floats(column, what, before)
+    _check_numbers(column, what)
     try:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidInput(f"{what}s must be numbers; an entry is none") from None
+
+
+def _check_numbers(column: NDArray[Any], name: str) -> None:
+    """Refuse types that NumPy turns into numbers of another meaning: dates, spans of time, complex numbers, records."""
+    if column.dtype.kind not in "biufOUS":
+        raise InvalidInput(f"{name} must be numbers; got an array of {column.dtype}")
 
 
 def _filled(numbers: FloatArray, missing: NDArray[np.bool_], recode: Recode, what: str, before: int) -> FloatArray:
@@ -413,6 +420,7 @@ def as_floats(column: NDArray[Any], name: str, before: int = 0) -> FloatArray:
     Refuse the first non-number.
     """
     if column.dtype.kind not in "OUS":
+        _check_numbers(column, name)
         return np.asarray(column, dtype=np.float64)
     out = np.empty(len(column))
     for row, entry in enumerate(column.tolist()):

@@ -248,6 +248,8 @@ class Arrays:
                 lengths[name] = len(column)
             except TypeError:
                 raise InvalidInput(f"{name} must be a sequence or an array; got {type(column).__name__}") from None
+            if np.ma.is_masked(column):  # NumPy itself would take the masked entries as if they were records
+                raise InvalidInput(f"{name} has masked entries; fill them first, with NaN or None where one is missing")
         if len(set(lengths.values())) > 1:
             listing = ", ".join(f"{name} has {length}" for name, length in lengths.items())
             raise InvalidInput(f"the data must have one entry per user in each column; {listing}")

@@ -35,6 +35,7 @@ from typing import IO, Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp import whole_files
 from shuffledp.errors import InvalidInput, named, path_shown, shown
 from shuffledp.tables.options import BLANKS, TableOptions
 
@@ -552,7 +553,9 @@ def open_file(source: Path | str, options: TableOptions) -> Opened:
         if codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig"):
             copy = _spooled(_in_utf_8(copy.path, encoding, name))
             start = _beginning(copy.path, name)
-        if (marks := _marks(start)) > 1 or _old_lines(start):
+        marks = _marks(start)
+        declared = declared_separator(start[marks * len(BYTE_ORDER_MARK) :])
+        if marks > (not needs_layout(declared, options)) or _old_lines(start):
             copy = _spooled(_plain(copy.path, marks, name))
             start = _beginning(copy.path, name)
         _refuse_line_ends(start, name)
@@ -601,23 +604,19 @@ class _Copy:
 
 def _close(file: IO[bytes]) -> None:
     """Close a temporary file, which deletes it; on Windows it must be removed separately."""
-    from shuffledp.whole_files import WINDOWS
-
     file.close()
-    if WINDOWS:
+    if whole_files.WINDOWS:
         with contextlib.suppress(OSError):  # the table reader may still map it
             Path(file.name).unlink()
 
 
 def _spooled(pieces: Iterator[bytes]) -> _Copy:
     """Return a temporary copy of the pieces, which nobody else can open."""
-    if _NAMELESS.is_dir():
+    if not whole_files.WINDOWS and _NAMELESS.is_dir():
         file = cast(IO[bytes], tempfile.TemporaryFile("w+b"))  # noqa: SIM115 - it lives as long as the table
         copy = _Copy(_NAMELESS / str(file.fileno()), file)
     else:
-        from shuffledp.whole_files import WINDOWS
-
-        file = cast(IO[bytes], tempfile.NamedTemporaryFile("w+b", prefix="shuffledp-", delete=not WINDOWS))  # noqa: SIM115
+        file = cast(IO[bytes], tempfile.NamedTemporaryFile("w+b", prefix="shuffledp-", delete=not whole_files.WINDOWS))  # noqa: SIM115
         copy = _Copy(Path(file.name), file)
     for piece in pieces:
         file.write(piece)
@@ -707,10 +706,11 @@ def _refuse_foreign(start: bytes, name: str, file: Path | None, encoding: str) -
 
 
 def _wide(start: bytes) -> bool:
-    """Return whether bytes look like Latin text with two or four bytes a character."""
+    """Return whether bytes look like Latin text with two or four bytes a character: every second one is 0."""
     letters = start.replace(b"\0", b"")
     text = sum(byte in b"\t\r\n" or 32 <= byte < 127 for byte in letters)
-    return len(start) <= 5 * len(letters) and text >= 0.9 * len(letters) and 3 * len(letters) <= 2 * len(start)
+    zeros = [start[side::2].count(0) for side in (0, 1)]
+    return text >= 0.9 * len(letters) and max(zeros) >= 0.45 * len(start) and min(zeros) <= 0.3 * len(start)
 
 
 def _encoding(start: bytes, stated: str | None, name: str) -> str:

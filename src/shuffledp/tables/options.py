@@ -17,7 +17,6 @@ number is a number in any of them, true and false are 1 and 0, and a date is no 
 
 from __future__ import annotations
 
-import codecs
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -267,6 +266,35 @@ def spans_of_time(column: pl.Series) -> InvalidInput:
     )
 
 
+NO_WORD = (list, tuple, dict, set, np.ndarray, bytes, bytearray)
+"""Types of entries that are not words."""
+
+
+def as_words(words: Iterable[str | None], name: str) -> pl.Series:
+    """Return words as a column; refuse half a character, which a file read in a wrong way leaves.
+
+    Parameters
+    ----------
+    words : iterable of str or None
+        One entry per row; None where it is missing.
+    name : str
+        Name of the result.
+
+    Raises
+    ------
+    InvalidInput
+        If a word has a surrogate without its other half.
+    """
+    import polars as pl
+
+    try:
+        return pl.Series(name, words, dtype=pl.String)
+    except UnicodeEncodeError:
+        raise InvalidInput(
+            "an entry holds half a character (a surrogate), so it is not text; read its source again in its encoding"
+        ) from None
+
+
 def spelled(column: Any, name: str = "") -> pl.Series:
     """Return any column as words in their normal form (see `canonical`); null where an entry is missing.
 
@@ -280,7 +308,7 @@ def spelled(column: Any, name: str = "") -> pl.Series:
     Raises
     ------
     InvalidInput
-        If the entries are containers.
+        If the entries are containers or bytes, or hold half a character.
     """
     import polars as pl
 
@@ -288,9 +316,9 @@ def spelled(column: Any, name: str = "") -> pl.Series:
         words = canonical_texts(as_text(column))
         return words.set(words == "", None).rename(name)
     entries = column.tolist() if isinstance(column, np.ndarray) else list(column)
-    if any(isinstance(entry, list | tuple | dict | set) for entry in entries):
-        raise InvalidInput("an entry is not a word but a container; give one word per row")
-    return pl.Series(name, map(one_spelling, entries), dtype=pl.String)
+    if wrong := next((type(entry).__name__ for entry in entries if isinstance(entry, NO_WORD)), None):
+        raise InvalidInput(f"an entry is not a word but of type {wrong}; give one word per row")
+    return as_words(map(one_spelling, entries), name)
 
 
 def twice(words: Iterable[object]) -> tuple[object, object] | None:
@@ -424,10 +452,10 @@ class TableOptions:
         self._check_marks()
         if self.encoding is not None:
             try:
-                codecs.lookup(self.encoding)
+                "a".encode(self.encoding)  # unlike a look-up, this refuses codecs of bytes, such as base64
             except (LookupError, ValueError):
                 raise InvalidInput(
-                    f"`encoding` must be one that Python knows, such as utf-8 or cp1252; got {shown(self.encoding)}",
+                    f"`encoding` must be a text encoding, such as utf-8 or cp1252; got {shown(self.encoding)}",
                     "encoding",
                 ) from None
         for name, least in (("skip_lines", 0), ("header_rows", 1)):

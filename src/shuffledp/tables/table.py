@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from shuffledp.errors import BadEntry, InvalidInput, choice, named, shown, values_shown
 from shuffledp.tables import options as entries
 from shuffledp.tables.files import PARQUET, STANDARD_INPUT, Opened, TextRows, blank_columns, open_file, unreadable
-from shuffledp.tables.options import AS_FOUND, MOST_DESCRIBING, TableOptions, one_spelling, same_word
+from shuffledp.tables.options import AS_FOUND, MOST_DESCRIBING, NO_WORD, TableOptions, as_words, one_spelling, same_word
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,9 +120,10 @@ def as_frame(source: Any) -> Frame:
 
     if isinstance(source, pl.LazyFrame):
         return Lazy(source)
-    if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "iloc") and hasattr(source, "columns"):
+    of_pandas = type(source).__module__.partition(".")[0] == "pandas"
+    if of_pandas and hasattr(source, "iloc") and hasattr(source, "columns"):
         return OfPandas(source)
-    if hasattr(source, "__arrow_c_stream__"):
+    if hasattr(source, "__arrow_c_stream__") and not of_pandas:  # one column of pandas has no name to ask for
         from shuffledp.tables.files import unreadable
 
         try:
@@ -186,7 +187,7 @@ def _column(column: Any, name: str) -> pl.Series:
 
 def _categories(column: Any, name: str) -> pl.Series:
     """Return the words of a categorical column: text, numbers, or intervals of `pandas.cut`; code -1 is missing."""
-    words = _mixed(column.cat.categories.tolist(), "")
+    words = _mixed(column.cat.categories.tolist(), name)
     codes = column.cat.codes.to_numpy().astype(np.int64)
     import polars as pl
 
@@ -200,22 +201,25 @@ def _mixed(entries: list[Any], name: str) -> pl.Series:
     Raises
     ------
     InvalidInput
-        If an entry is a container.
+        If an entry is a container or bytes, or holds half a character.
     """
     import polars as pl
 
     values = [None if _absent(entry) else entry for entry in entries]
     there = [entry for entry in values if entry is not None]
     if there and all(isinstance(entry, str) for entry in there):
-        return pl.Series(name, values, dtype=pl.String)
+        return as_words(values, name)
     if there and all(isinstance(entry, int | float | np.number) and not isinstance(entry, bool) for entry in there):
         if all(isinstance(entry, int | np.integer) and abs(int(entry)) < 2**63 for entry in there):
             return pl.Series(name, values, dtype=pl.Int64)
         if all(isinstance(entry, float | np.floating) or abs(int(entry)) <= 2**53 for entry in there):
             return pl.Series(name, [None if entry is None else float(entry) for entry in values], dtype=pl.Float64)
-    if wrong := next((entry for entry in there if isinstance(entry, list | tuple | dict | set | np.ndarray)), None):
-        raise InvalidInput(f"column {shown(name)} holds a {type(wrong).__name__}, not one word a row; name another one")
-    return pl.Series(name, [None if entry is None else one_spelling(entry) for entry in values], dtype=pl.String)
+    for entry in there:
+        if isinstance(entry, NO_WORD):
+            raise InvalidInput(
+                f"column {shown(name)} holds a {type(entry).__name__}, not one word a row; name another one"
+            )
+    return as_words(map(one_spelling, values), name)
 
 
 def _absent(entry: Any) -> bool:

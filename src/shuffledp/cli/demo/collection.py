@@ -17,6 +17,7 @@ from shuffledp.report.answer import interval_words, view_of
 from shuffledp.report.to_json import dumps
 from shuffledp.report.wording import count, probability, share, up, with_error
 from shuffledp.shell.output import COMMAND_LINE, console, reserved, working
+from shuffledp.whole_files import check_can_hold
 
 if TYPE_CHECKING:
     from shuffledp.cli.demo.service import Held
@@ -56,6 +57,7 @@ def run_demo_collection(
         raise InvalidInput(
             "demo collection takes no --simulation-seed: devices and shuffler use secure randomness; leave it out"
         )
+    check_can_hold()
     _check_extra()
     from shuffledp.cli.demo.service import hold
     from shuffledp.collection.release_page import release_object, release_page
