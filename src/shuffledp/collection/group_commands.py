@@ -36,12 +36,11 @@ from shuffledp.collection.release import write_release
 from shuffledp.collection.release_page import (
     collection_checklist,
     could_be_read,
-    count_in,
     in_each_group,
-    number_in,
     people_in_words,
     release_document,
     spoken_in,
+    translation_of,
     who_in_words,
     words_of,
 )
@@ -573,7 +572,13 @@ def _in(groups: list[Group], every: list[Opened], missing: list[Group], language
         "sure": words["groupsSure"].format(confidence=round(100 * CONFIDENCE)),
         "kept": words["resultKept" if all(each.promise_kept for each in every) else "resultNotKept"],
         "who": who_in_words(draft, words, language),
-        "rest": words["rest"],
+        "rest": words["groupsRest"],
+        "words": translation_of(language),
+        "promises": in_each_group(
+            names, [_promises(each.batch.task.draft, language) for each in every], translation_of(language)
+        ),
+        "ids": [(name, each.batch.task.id) for name, each in zip(names, every, strict=True)],
+        "checklist": collection_checklist(*every, names=names, words=translation_of(language)),
     }
 
 
@@ -589,7 +594,7 @@ def _question_in(names: list[str], every: list[Opened], place: int, language: st
         first = label
         for name, each, cell in zip(names, every, compared.groups, strict=True):
             value, low, high = _numbers_in(cell, compared.shares, language)
-            people = count_in(each.batch.manifest.n, language)
+            people = translation_of(language).count(each.batch.manifest.n)
             unit = "\N{NO-BREAK SPACE}%" if compared.shares else ""
             rows.append([first, name, people, value + unit, f"{low} – {high}{unit}"])
             first = ""
@@ -614,8 +619,8 @@ def _numbers_in(cell: Cell, shares: bool, language: str) -> list[str]:
     """Return value, low and high end as a language writes them: of shares in points, of numbers in their own unit."""
     numbers = (cell.value, cell.low, cell.high)
     if shares:
-        return [number_in(f"{100.0 * each:z.1f}", language) for each in numbers]
-    return [number_in(with_error(each, (cell.high - cell.low) / 4.0 or 1.0), language) for each in numbers]
+        return [translation_of(language).number(f"{100.0 * each:z.1f}") for each in numbers]
+    return [translation_of(language).number(with_error(each, (cell.high - cell.low) / 4.0 or 1.0)) for each in numbers]
 
 
 def _missing(missing: list[Group]) -> str:
@@ -654,11 +659,11 @@ _PROMISED = ("headline_floor", "headline_local", "together")
 """Keys of the sentences of a promise that the page of groups shows, besides what could be read at every level."""
 
 
-def _promises(draft: Draft) -> list[str]:
+def _promises(draft: Draft, language: str) -> list[str]:
     """Return what each level's people were promised, also against shuffler and analyzer together."""
-    sentences = [dict(what_is_promised(draft, place).sentences) for place in range(len(draft.levels))]
+    sentences = [dict(what_is_promised(draft, place, language).sentences) for place in range(len(draft.levels))]
     every = [" ".join(text for key, text in each.items() if key in _PROMISED) for each in sentences]
-    return [*every, *could_be_read(draft)]
+    return [*every, *could_be_read(draft, translation_of(language))]
 
 
 def groups_page(groups: list[Group], every: list[Opened], missing: list[Group], *, command: str) -> str:
@@ -675,31 +680,12 @@ def groups_page(groups: list[Group], every: list[Opened], missing: list[Group], 
     command : str
         The command that made the page.
     """
-    draft, names = every[0].batch.task.draft, [group.first for group in groups]
-    in_words = [_in(groups, every, missing, language) for language in spoken_in(draft)]
-    questions: list[dict[str, Any]] = [
-        {
-            "text": next(iter(question.text.values())),
-            "table": {"headings": HEADINGS, "rows": list(rows(names, every, place)), "remark": ""},
-            "differ": differ(names, every, place),
-        }
-        for place, question in enumerate(draft.questions)
-    ]
+    draft = every[0].batch.task.draft
+    parts = [_in(groups, every, missing, language) for language in spoken_in(draft) or ["en"]]
     return page_template("groups.html").render(
-        heading=_survey_title(names[0], draft),
-        language=in_words[0]["language"] if in_words else "en",
-        in_words=in_words,
-        organizer=draft.organizer,
-        people=sum(each.batch.manifest.n for each in every),
-        response=_response(every),
-        groups=len(names),
-        questions=questions,
-        missing=_missing(missing),
-        one_each=ONE_EACH,
-        kept=_kept(every),
-        promises=in_each_group(names, [_promises(each.batch.task.draft) for each in every]),
-        ids=[(name, each.batch.task.id) for name, each in zip(names, every, strict=True)],
-        checklist=collection_checklist(*every, names=names),
+        heading=_survey_title(groups[0].first, draft),
+        language=parts[0]["language"],
+        parts=parts,
         command=command,
         version=__version__,
     )
