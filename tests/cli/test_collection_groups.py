@@ -416,8 +416,9 @@ def test_a_survey_in_german_has_its_groups_compared_in_german(survey, run, tmp_p
         "Lunch Das Ergebnis „The kitchen“ fragt. 100 von 100 Eingeladenen haben teilgenommen.",
         "Von diesen Gruppen wurde nichts übergeben: „Hall“.",
         "alle Unterschiede der Frage zusammen verglichen: soup: „Küche“ minus „Büro & Lager“: ",
-        "Antwort Gruppe Menschen Schätzung Bereich soup Küche 40 ",
-        "Mittelwert Küche 40 1,",
+        "Gruppe Menschen Küche 40 Büro & Lager 60 ",
+        "Gruppe Schätzung Bereich soup Küche ",
+        "Mittelwert Küche 1,",
         "Alle Bereiche einer Frage gelten zusammen mit 95 % Sicherheit",
         "Alle wurden in einer einzigen Gruppe eingeladen; die Kosten der Gruppen",
     ):

@@ -166,6 +166,7 @@ def pages():
 def test_no_english_word_is_on_a_page_in_german_or_french(pages):
     for page in pages[0]:
         assert '<html lang="de">' in page
+        assert page.count("<details open>") == 1, "one language is open, the others are folded"
         parts = parts_of(page)
         assert sorted(parts) == ["de", "fr"]
         for language, said in parts.items():

@@ -568,6 +568,14 @@ def _in(groups: list[Group], every: list[Opened], missing: list[Group], language
         "people": people_in_words(people, sum(n or 0 for n in made) if all(made) else None, words, language),
         "one_each": words["oneEach"],
         "missing": words["missing"].format(names=absent) if absent else "",
+        "sizes": {
+            "headings": [words["group"], words["resultPeople"]],
+            "rows": [
+                [name, translation_of(language).count(each.batch.manifest.n)]
+                for name, each in zip(names, every, strict=True)
+            ],
+            "remark": "",
+        },
         "questions": [_question_in(names, every, place, language) for place in range(len(draft.questions))],
         "sure": words["groupsSure"].format(confidence=round(100 * CONFIDENCE)),
         "kept": words["resultKept" if all(each.promise_kept for each in every) else "resultNotKept"],
@@ -583,21 +591,20 @@ def _in(groups: list[Group], every: list[Opened], missing: list[Group], language
 
 
 def _question_in(names: list[str], every: list[Opened], place: int, language: str) -> dict[str, Any]:
-    """Return text, table and differences of one question in one language."""
+    """Return text, numbers and differences of one question in one language."""
     question, words = every[0].batch.task.draft.questions[place], words_of(language)
     comparisons = compare(every, place)
     labels = [in_language(choice, language) for choice in question.choices]
     labels += [words["mean"]] * (len(comparisons) - len(labels))  # of a number or a scale
-    rows: list[list[str]] = []
+    answers: list[dict[str, Any]] = []
     apart: list[str] = []
     for label, compared in zip(labels, comparisons, strict=True):
-        first = label
-        for name, each, cell in zip(names, every, compared.groups, strict=True):
+        rows: list[list[str]] = []
+        for name, cell in zip(names, compared.groups, strict=True):
             value, low, high = _numbers_in(cell, compared.shares, language)
-            people = translation_of(language).count(each.batch.manifest.n)
             unit = "\N{NO-BREAK SPACE}%" if compared.shares else ""
-            rows.append([first, name, people, value + unit, f"{low} – {high}{unit}"])
-            first = ""
+            rows.append([name, value + unit, f"{low} – {high}{unit}"])
+        answers.append({"answer": label, "rows": rows})
         key = "resultLess" if compared.shares else "groupsLess"
         for one, two, cell in compared.differences:
             if cell.excludes_zero:
@@ -606,11 +613,8 @@ def _question_in(names: list[str], every: list[Opened], place: int, language: st
                 apart.append(words[key].format(answer=label, value=value, low=low, high=high, **pair))
     return {
         "text": in_language(question.text, language),
-        "table": {
-            "headings": [words[key] for key in ("answer", "group", "resultPeople", "estimate", "range")],
-            "rows": rows,
-            "remark": "",
-        },
+        "headings": [words[key] for key in ("group", "estimate", "range")],
+        "answers": answers,
         "differ": words["groupsDiffer"].format(pairs="; ".join(apart) or words["resultNone"]),
     }
 
