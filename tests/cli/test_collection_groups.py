@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shuffledp.collection import kinds
+from shuffledp.collection import survey as survey_module
 from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.client import Client
 from shuffledp.collection.fields import from_base64
@@ -376,6 +378,18 @@ def test_a_wish_is_that_of_the_widths_between_groups(run, tmp_path):
     assert "± 5 points from 200 people at promise 1 cannot be had" in refused(
         run, "task", "draft", "survey.toml", "--out", "x"
     )
+
+
+def test_a_wish_that_is_reached_makes_no_plan_and_looks_for_no_number_of_people(run, tmp_path, monkeypatch):
+    """Of 60 groups a draft with a wish took 50 s, much of it for a plan of each group that nobody sees."""
+    path = tmp_path / "survey.toml"
+    path.write_text(LARGER.replace("at_least = 5", "at_least = 5\nwanted = 30"), encoding="utf-8")
+    monkeypatch.setattr(survey_module, "plan_collection", None)
+    calls = []
+    monkeypatch.setattr(kinds, "least_number", lambda *each: calls.append(each) or 100)
+    drafted = ok(run, "task", "draft", "survey.toml", "--out", "x")
+    assert "The smallest group is" in drafted
+    assert len(calls) == 4, "two searches for each question of the draft that is printed, none for the other groups"
 
 
 @pytest.mark.costly

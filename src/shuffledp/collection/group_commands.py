@@ -30,7 +30,7 @@ from shuffledp.collection.asked import SurveyQuestion
 from shuffledp.collection.batch import LONGEST_KEY, AnalyzerKey, Batch, read_batch
 from shuffledp.collection.codes import response
 from shuffledp.collection.groups import MANIFEST, Group, Groups, SurveyGroup
-from shuffledp.collection.kinds import prices
+from shuffledp.collection.kinds import half_width
 from shuffledp.collection.promise import check_floor, in_language, quoted, what_is_promised
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_page import (
@@ -319,8 +319,10 @@ def print_groups(drafts: list[tuple[SurveyGroup, Draft]], out: Path) -> None:
     for heading in ("group", "invited", "least precise answer if all of them answer"):
         table.add_column(heading, justify="left" if heading == "group" else "right")
     for group, draft in drafts:
-        worth = [(cost.planned / (width_of(question) or 1.0), cost.planned, question)
-                 for question, cost in zip(draft.questions, prices(draft, len(drafts)), strict=True)]  # fmt: skip
+        counts = [level.planned for level in draft.levels]
+        widths = [half_width(draft, place, counts, len(drafts)) for place in range(len(draft.questions))]
+        worth = [(width / (width_of(question) or 1.0), width, question)
+                 for question, width in zip(draft.questions, widths, strict=True)]  # fmt: skip
         _, width, question = max(worth, key=lambda each: each[0])
         shares = question.kind != "number"
         worst = f"{plus_minus(width, width_of(question), shares=shares)} ({next(iter(question.text.values()))})"
