@@ -1,10 +1,14 @@
-"""Numbers as text for people: upper ends of intervals are rounded up, lower ends down, never the other way."""
+"""Numbers as text for people: upper ends of intervals are rounded up, lower ends down, never the other way.
+
+A `Translation` writes numbers and sentences in another language.
+"""
 
 from __future__ import annotations
 
 import decimal
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from shuffledp.errors import InvalidInput, named
 
@@ -175,6 +179,66 @@ def percent_down(fraction: float) -> str:
     ('29%', '99.99%')
     """
     return f"{down(float(decimal.Decimal(repr(float(fraction))) * 100))}%"
+
+
+@dataclass(frozen=True)
+class Translation:
+    r"""The language of a page: its sentences, found by the English ones, and its way to write numbers.
+
+    Parameters
+    ----------
+    language : str
+        The language. "" is English, with texts of others in the first language that they have.
+    sentences : mapping of str to str
+        The sentence for each English one, with the same names in braces. One that is missing stays English.
+
+    Examples
+    --------
+    >>> german = Translation("de", {"{count} people": "{count} Personen"})
+    >>> german.counted(1200, "person", "people"), german.share(0.2437)
+    ('1\u202f200 Personen', '24,37\xa0%')
+    """
+
+    language: str = ""
+    sentences: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    def __call__(self, sentence: str, **fields: object) -> str:
+        """Return a sentence in this language, with the fields in the places of the names in braces."""
+        written = self.sentences.get(sentence, sentence)
+        return written.format(**fields) if fields else written
+
+    def of(self, text: Mapping[str, str]) -> str:
+        """Return a text that was given in several languages, in this one or in its first."""
+        return text[self.language] if self.language in text else next(iter(text.values()))
+
+    def number(self, text: str) -> str:
+        """Return a number, or a share in percent, that is written as in English, in the signs of this language."""
+        return text if self.language in ("", "en") else text.translate(_SIGNS)
+
+    def count(self, value: int) -> str:
+        """Return a whole number; see `count`."""
+        return self.number(count(value))
+
+    def counted(self, value: int, noun: str, several: str) -> str:
+        """Return a count with its noun; see `counted`."""
+        return self(f"{{count}} {noun if value == 1 else several}", count=self.count(value))
+
+    def share(self, value: float) -> str:
+        """Return a share in percent; see `share`."""
+        return self.number(share(value))
+
+    def distance(self, value: float, *, shares: bool, digits: int = 3) -> str:
+        """Return the difference of two answers; see `distance`."""
+        number, _, unit = distance(value, shares=shares, digits=digits).partition(" ")
+        return self(f"{{number}} {unit}", number=self.number(number)) if unit else self.number(number)
+
+    def points(self, error: float) -> str:
+        """Return the standard error of a share; see `points`."""
+        return self.distance(error, shares=True, digits=2)
+
+
+_SIGNS = str.maketrans({",": "\N{NARROW NO-BREAK SPACE}", ".": ",", "%": "\N{NO-BREAK SPACE}%"})
+ENGLISH = Translation()
 
 
 def conditions(where: Mapping[str, Sequence[object]]) -> str:

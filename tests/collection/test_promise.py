@@ -8,8 +8,10 @@ import re
 
 import pytest
 
+from shuffledp.accounting.profiles.composition import ComposedProfile
 from shuffledp.collection.laws import CROWD_SLACK, FLOOR_SLACK, stated_crowd
 from shuffledp.collection.promise import (
+    CHORDS,
     LANGUAGES,
     check_crowd,
     check_floor,
@@ -25,7 +27,7 @@ from shuffledp.collection.promise import (
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.floats import few_digits_up
-from tests.collection.tasks import LEVELS, choice, document, draft, number, parse
+from tests.collection.tasks import LEVELS, choice, document, draft, number, parse, second
 
 SYBILS = {
     # theory F: what is true of krr:5 with 172 dummies, levels .5/1/4, delta 1e-6
@@ -268,3 +270,26 @@ def test_no_random_task_is_accepted_with_a_floor_above_a_promise(seed):
     else:
         assert all(f <= level.promise for f, level in zip(floors, asked.levels, strict=True))
     assert all(f <= level.epsilon0 + 1e-9 for f, level in zip(floors, asked.levels, strict=True))
+
+
+def test_a_crowd_that_hides_less_than_the_dummies_is_not_composed(monkeypatch):
+    """A survey of 60 groups took 50 s: each crowd was certified to ten digits, and then the floor was stated."""
+    few = parse(second(choice(3), choice(3), levels=((4.0, 100, 1.0),)))
+    before = crowd_of(few, [70])
+    assert before == floor_of(few)
+
+    inverse = ComposedProfile._inverse
+
+    def composed(profile, target):
+        assert profile.chords > CHORDS, "the crowd's profile was composed of all its values"
+        return inverse(profile, target)
+
+    monkeypatch.setattr(ComposedProfile, "_inverse", composed)
+    assert crowd_of(few, [71]) == before
+    monkeypatch.undo()
+    assert crowd_of(few, [20_000])[0] < 0.5 * before[0]
+
+
+def test_a_crowd_that_seems_infinite_is_the_floor_also_for_two_reports():
+    asked = parse(second(choice(3), choice(3), levels=((4.0, 100, 1.0),), admission="open"))
+    assert crowd_of(asked, [30]) == floor_of(asked)

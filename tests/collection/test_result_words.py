@@ -47,7 +47,7 @@ def held_in(*languages):
 @pytest.mark.costly
 def test_a_survey_in_three_languages_has_its_result_in_three(opened):
     page = release_page(opened, command="shuffledp", version="1")
-    found = re.findall(r'<section class="answer" lang="(\w+)">(.*?)</section>', page, re.DOTALL)
+    found = re.findall(r'<section class="answer" lang="(\w+)">(.*?)</tbody>', page, re.DOTALL)
     assert [language for language, _ in found] == ["en", "de", "fr"]
     for language, text in found:
         assert TITLE[language] in text
@@ -61,8 +61,9 @@ def test_a_survey_in_three_languages_has_its_result_in_three(opened):
 def test_what_holds_for_every_answer_is_said_once(opened):
     page = release_page(opened, command="shuffledp", version="1")
     assert page.count("If 5 % of the reports were junk") == 1
-    notes = re.findall(r"<p[^>]*>([^<{]{40,})</p>", page)
-    assert len(notes) == len(set(notes))
+    for part in re.split(r'<section class="answer" lang="\w+">', page)[1:]:
+        notes = re.findall(r"<p[^>]*>([^<{]{40,})</p>", part)
+        assert len(notes) == len(set(notes)) > 8
 
 
 @pytest.mark.parametrize(
@@ -103,11 +104,10 @@ def test_the_mean_of_a_scale_keeps_the_ends_of_its_range():
 
 
 @pytest.mark.costly
-def test_a_survey_in_german_has_a_page_in_german_and_says_what_is_in_english():
+def test_a_survey_in_german_has_a_page_in_german():
     page = release_page(held_in("de"), command="shuffledp", version="1")
     assert '<html lang="de">' in page
-    german, english = page.split('<div lang="en">')
-    text = html.unescape(re.sub(r"<[^>]+>", " ", german.split("<main>")[1]))
+    text = html.unescape(re.sub(r"<[^>]+>", " ", page.split("<main>")[1]))
     said = " ".join(text.split())
     for words in (
         "Das Ergebnis",
@@ -116,12 +116,9 @@ def test_a_survey_in_german_has_a_page_in_german_and_says_what_is_in_english():
         "Was für jede Stufe zertifiziert ist",
         "Mischer: „Works council“",
         "Fragen? „survey@example.org“",
-        "Was folgt, ist für alle, die nachprüfen, und auf Englisch",
+        "Für alle, die nachprüfen: Tabellen, Standardfehler",
     ):
         assert words in said
-    assert not re.search(r"\b(?:the|of|and|people|answered|every|level)\b", re.sub("„[^“]*“", "", said))
-    assert "300 people answered" in english
-    assert '<section lang="en">' in english  # the checklist
 
 
 @pytest.mark.parametrize(
@@ -146,5 +143,5 @@ def test_the_organizer_s_language_comes_first_and_french_has_its_blanks():
 @pytest.mark.costly
 def test_how_to_read_shares_is_said_with_the_first_answer_that_it_holds_for():
     page = release_page(held(SMOKE, SMOKE), command="shuffledp", version="1")
-    assert page.count("<figcaption>") == 2
+    assert page.count("<figcaption>") == 2 * 3
     assert page.count("and hold one by one: of many, some miss.") == 1

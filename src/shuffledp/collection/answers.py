@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -24,7 +25,7 @@ from shuffledp.collection.client import (
     level_named,
 )
 from shuffledp.collection.fields import write_time
-from shuffledp.collection.groups import MANIFEST
+from shuffledp.collection.groups import group_of_draft
 from shuffledp.collection.promise import LANGUAGES, crowd_tells, in_language, quoted, what_is_promised
 from shuffledp.collection.release import LONGEST_SIGNED
 from shuffledp.collection.task import LONGEST_POSTED, Draft, PostedTask
@@ -202,7 +203,7 @@ def run_open(
         return
     from shuffledp.collection.analyzer import open_batch  # with its estimates and pages, which no participant loads
     from shuffledp.collection.release import write_release
-    from shuffledp.collection.release_page import release_document, release_page
+    from shuffledp.collection.release_page import ONE_OF_SEVERAL, release_document, release_page
     from shuffledp.releases.margins import LONGEST, Margins
 
     if key.is_dir():
@@ -226,28 +227,23 @@ def run_open(
             )
         document = release_document(opened)
         release = write_release(document, opened.batch.task, secret.identity)
-        # neither task nor batch says that there are other groups, so the signed release does not either
-        several = (key.parent / MANIFEST).is_file()  # a folder of keys, of which this is one
-        besides = [f"{ONE_OF_SEVERAL}: shuffledp open FOLDER --key {key.parent}."] if several else []
-        made: dict[str, Any] = {"command": COMMAND_LINE.get(), "version": __version__, "besides": besides}
+        group = group_of_draft(key.parent, secret.draft_sha256)
+        together = f"shuffledp open FOLDER --key {key.parent}" if group else None
+        made: dict[str, Any] = {"command": COMMAND_LINE.get(), "version": __version__, "together": together}
         files.write("--out", lambda file: cast(TextIO, file).buffer.write(release))
         files.write("--report", lambda page: page.write(release_page(opened, **made)))
-        files.show(lambda: _show_opened(opened, document, entered, as_json=as_json))
-    if not as_json:
-        for line in besides:
-            console().print(escape(line), highlight=False)
+        files.show(lambda: _show_opened(opened, document, entered, group, as_json=as_json))
+    if not as_json and together:
+        console().print(escape(ONE_OF_SEVERAL.format(command=together)), highlight=False)
 
 
-ONE_OF_SEVERAL = (
-    "This is one group of several. Opened one by one, the groups' intervals do not hold together; this opens them "
-    "together, from the folder of their batches"
-)
-
-
-def _show_opened(opened: Opened, document: bytes, entered: Entered, *, as_json: bool) -> None:
-    """Print the release as JSON or in words."""
+def _show_opened(
+    opened: Opened, document: bytes, entered: Entered, group: dict[str, Any] | None, *, as_json: bool
+) -> None:
+    """Print the release as JSON or in words; of one group of several the JSON is the signed one with its group."""
     if as_json:
-        sys.stdout.write(document.decode("utf-8") + "\n")
+        printed = document.decode("utf-8") if group is None else dumps(json.loads(document) | {"one_group": group})
+        sys.stdout.write(printed + "\n")
         return
     _print_opened(opened)
     if entered.ledger is not None:

@@ -30,18 +30,17 @@ from shuffledp.collection.asked import SurveyQuestion
 from shuffledp.collection.batch import LONGEST_KEY, AnalyzerKey, Batch, read_batch
 from shuffledp.collection.codes import response
 from shuffledp.collection.groups import MANIFEST, Group, Groups, SurveyGroup
-from shuffledp.collection.kinds import prices
+from shuffledp.collection.kinds import half_width
 from shuffledp.collection.promise import check_floor, in_language, quoted, what_is_promised
 from shuffledp.collection.release import write_release
 from shuffledp.collection.release_page import (
     collection_checklist,
     could_be_read,
-    count_in,
     in_each_group,
-    number_in,
     people_in_words,
     release_document,
     spoken_in,
+    translation_of,
     who_in_words,
     words_of,
 )
@@ -320,8 +319,10 @@ def print_groups(drafts: list[tuple[SurveyGroup, Draft]], out: Path) -> None:
     for heading in ("group", "invited", "least precise answer if all of them answer"):
         table.add_column(heading, justify="left" if heading == "group" else "right")
     for group, draft in drafts:
-        worth = [(cost.planned / (width_of(question) or 1.0), cost.planned, question)
-                 for question, cost in zip(draft.questions, prices(draft, len(drafts)), strict=True)]  # fmt: skip
+        counts = [level.planned for level in draft.levels]
+        widths = [half_width(draft, place, counts, len(drafts)) for place in range(len(draft.questions))]
+        worth = [(width / (width_of(question) or 1.0), width, question)
+                 for question, width in zip(draft.questions, widths, strict=True)]  # fmt: skip
         _, width, question = max(worth, key=lambda each: each[0])
         shares = question.kind != "number"
         worst = f"{plus_minus(width, width_of(question), shares=shares)} ({next(iter(question.text.values()))})"
@@ -569,30 +570,43 @@ def _in(groups: list[Group], every: list[Opened], missing: list[Group], language
         "people": people_in_words(people, sum(n or 0 for n in made) if all(made) else None, words, language),
         "one_each": words["oneEach"],
         "missing": words["missing"].format(names=absent) if absent else "",
+        "sizes": {
+            "headings": [words["group"], words["resultPeople"]],
+            "rows": [
+                [name, translation_of(language).count(each.batch.manifest.n)]
+                for name, each in zip(names, every, strict=True)
+            ],
+            "remark": "",
+        },
         "questions": [_question_in(names, every, place, language) for place in range(len(draft.questions))],
         "sure": words["groupsSure"].format(confidence=round(100 * CONFIDENCE)),
         "kept": words["resultKept" if all(each.promise_kept for each in every) else "resultNotKept"],
         "who": who_in_words(draft, words, language),
-        "rest": words["rest"],
+        "rest": words["groupsRest"],
+        "words": translation_of(language),
+        "promises": in_each_group(
+            names, [_promises(each.batch.task.draft, language) for each in every], translation_of(language)
+        ),
+        "ids": [(name, each.batch.task.id) for name, each in zip(names, every, strict=True)],
+        "checklist": collection_checklist(*every, names=names, words=translation_of(language)),
     }
 
 
 def _question_in(names: list[str], every: list[Opened], place: int, language: str) -> dict[str, Any]:
-    """Return text, table and differences of one question in one language."""
+    """Return text, numbers and differences of one question in one language."""
     question, words = every[0].batch.task.draft.questions[place], words_of(language)
     comparisons = compare(every, place)
     labels = [in_language(choice, language) for choice in question.choices]
     labels += [words["mean"]] * (len(comparisons) - len(labels))  # of a number or a scale
-    rows: list[list[str]] = []
+    answers: list[dict[str, Any]] = []
     apart: list[str] = []
     for label, compared in zip(labels, comparisons, strict=True):
-        first = label
-        for name, each, cell in zip(names, every, compared.groups, strict=True):
+        rows: list[list[str]] = []
+        for name, cell in zip(names, compared.groups, strict=True):
             value, low, high = _numbers_in(cell, compared.shares, language)
-            people = count_in(each.batch.manifest.n, language)
             unit = "\N{NO-BREAK SPACE}%" if compared.shares else ""
-            rows.append([first, name, people, value + unit, f"{low} – {high}{unit}"])
-            first = ""
+            rows.append([name, value + unit, f"{low} – {high}{unit}"])
+        answers.append({"answer": label, "rows": rows})
         key = "resultLess" if compared.shares else "groupsLess"
         for one, two, cell in compared.differences:
             if cell.excludes_zero:
@@ -601,11 +615,8 @@ def _question_in(names: list[str], every: list[Opened], place: int, language: st
                 apart.append(words[key].format(answer=label, value=value, low=low, high=high, **pair))
     return {
         "text": in_language(question.text, language),
-        "table": {
-            "headings": [words[key] for key in ("answer", "group", "resultPeople", "estimate", "range")],
-            "rows": rows,
-            "remark": "",
-        },
+        "headings": [words[key] for key in ("group", "estimate", "range")],
+        "answers": answers,
         "differ": words["groupsDiffer"].format(pairs="; ".join(apart) or words["resultNone"]),
     }
 
@@ -614,8 +625,8 @@ def _numbers_in(cell: Cell, shares: bool, language: str) -> list[str]:
     """Return value, low and high end as a language writes them: of shares in points, of numbers in their own unit."""
     numbers = (cell.value, cell.low, cell.high)
     if shares:
-        return [number_in(f"{100.0 * each:z.1f}", language) for each in numbers]
-    return [number_in(with_error(each, (cell.high - cell.low) / 4.0 or 1.0), language) for each in numbers]
+        return [translation_of(language).number(f"{100.0 * each:z.1f}") for each in numbers]
+    return [translation_of(language).number(with_error(each, (cell.high - cell.low) / 4.0 or 1.0)) for each in numbers]
 
 
 def _missing(missing: list[Group]) -> str:
@@ -654,11 +665,11 @@ _PROMISED = ("headline_floor", "headline_local", "together")
 """Keys of the sentences of a promise that the page of groups shows, besides what could be read at every level."""
 
 
-def _promises(draft: Draft) -> list[str]:
+def _promises(draft: Draft, language: str) -> list[str]:
     """Return what each level's people were promised, also against shuffler and analyzer together."""
-    sentences = [dict(what_is_promised(draft, place).sentences) for place in range(len(draft.levels))]
+    sentences = [dict(what_is_promised(draft, place, language).sentences) for place in range(len(draft.levels))]
     every = [" ".join(text for key, text in each.items() if key in _PROMISED) for each in sentences]
-    return [*every, *could_be_read(draft)]
+    return [*every, *could_be_read(draft, translation_of(language))]
 
 
 def groups_page(groups: list[Group], every: list[Opened], missing: list[Group], *, command: str) -> str:
@@ -675,31 +686,12 @@ def groups_page(groups: list[Group], every: list[Opened], missing: list[Group], 
     command : str
         The command that made the page.
     """
-    draft, names = every[0].batch.task.draft, [group.first for group in groups]
-    in_words = [_in(groups, every, missing, language) for language in spoken_in(draft)]
-    questions: list[dict[str, Any]] = [
-        {
-            "text": next(iter(question.text.values())),
-            "table": {"headings": HEADINGS, "rows": list(rows(names, every, place)), "remark": ""},
-            "differ": differ(names, every, place),
-        }
-        for place, question in enumerate(draft.questions)
-    ]
+    draft = every[0].batch.task.draft
+    parts = [_in(groups, every, missing, language) for language in spoken_in(draft) or ["en"]]
     return page_template("groups.html").render(
-        heading=_survey_title(names[0], draft),
-        language=in_words[0]["language"] if in_words else "en",
-        in_words=in_words,
-        organizer=draft.organizer,
-        people=sum(each.batch.manifest.n for each in every),
-        response=_response(every),
-        groups=len(names),
-        questions=questions,
-        missing=_missing(missing),
-        one_each=ONE_EACH,
-        kept=_kept(every),
-        promises=in_each_group(names, [_promises(each.batch.task.draft) for each in every]),
-        ids=[(name, each.batch.task.id) for name, each in zip(names, every, strict=True)],
-        checklist=collection_checklist(*every, names=names),
+        heading=_survey_title(groups[0].first, draft),
+        language=parts[0]["language"],
+        parts=parts,
         command=command,
         version=__version__,
     )

@@ -159,6 +159,25 @@ class Groups:
         return min(self.groups, key=lambda group: group.people)
 
 
+def group_of_draft(folder: Path, draft_sha256: bytes) -> dict[str, Any] | None:
+    """Return which group of several a draft is of, as a JSON object; None if the folder's groups do not name it.
+
+    Neither task nor batch says that there are other groups, so the signed release does not either.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder that may hold a ``groups.json``.
+    draft_sha256 : bytes
+        SHA-256 of the draft, 32 bytes.
+    """
+    if not (folder / MANIFEST).is_file():
+        return None
+    groups = Groups.read(folder).groups
+    names = [group.first for group in groups if group.draft_sha256 == draft_sha256]
+    return {"group": names[0], "groups": len(groups)} if names else None
+
+
 def groups_of_survey(fields: Fields, language: str) -> tuple[SurveyGroup, ...]:
     """Read the table ``groups`` of a survey: names with numbers of people, or tables with ``name`` and ``people``.
 

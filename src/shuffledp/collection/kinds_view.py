@@ -10,10 +10,10 @@ from shuffledp.collection.asked import SurveyQuestion, Text
 from shuffledp.collection.dictionary import FoundWords, words_to_json
 from shuffledp.collection.kinds import ERROR_RATE, More
 from shuffledp.collection.weights import WeightedTable
+from shuffledp.in_words import ENGLISH, Translation, numbers_with_error
 from shuffledp.questions.estimate import Estimate
 from shuffledp.questions.question import CONFIDENCE, AnswerLine
 from shuffledp.report.answer import interval_words
-from shuffledp.report.wording import count, counted, numbers_with_error, points, share
 
 COVERS = "the people who answered"
 """Words for the population of intervals without weighting."""
@@ -62,88 +62,109 @@ def more_to_json(question: SurveyQuestion, more: More) -> dict[str, Any]:
     return fields
 
 
-def more_lines(question: SurveyQuestion, more: More) -> list[str]:
+def more_lines(question: SurveyQuestion, more: More, words: Translation = ENGLISH) -> list[str]:
     """Return sentences with the estimates that a kind adds to its answer.
 
     Parameters
     ----------
     question, more
         As for `more_to_json`.
+    words : Translation
+        The language.
     """
     if more.words is not None:
-        return _words_lines(question, more, more.words)
+        return _words_lines(question, more, more.words, words)
+    confidence = words.number(f"{CONFIDENCE:.0%}")
     lines: list[str] = []
     if question.together:
-        lines.append(
-            f"The intervals hold together: each at 1 - {1.0 - CONFIDENCE:.0%}/{len(question.choices)} (Bonferroni)"
-        )
+        miss = words.number(f"{1.0 - CONFIDENCE:.0%}/{len(question.choices)}")
+        lines.append(words("The intervals hold together: each at 1 - {miss} (Bonferroni)", miss=miss))
     if more.mean is not None:
         error = float(more.mean.standard_error)
         low, high = (float(end) for end in more.mean.confidence_interval(CONFIDENCE))
-        value, *ends = numbers_with_error((float(more.mean.value), low, high), low, high, error)
-        among = " of those who answered" if question.optional else ""
-        lines.append(f"Mean{among}: {value} ({CONFIDENCE:.0%} interval {ends[0]} to {ends[1]})")
-    apart = [
-        f"{_first(question.choices[one])} and {_first(question.choices[two])}"
-        for one, two, estimate in more.differences
-        if excludes_zero(estimate, len(more.differences))
-    ]
+        numbers = map(words.number, numbers_with_error((float(more.mean.value), low, high), low, high, error))
+        ends = dict(zip(("value", "low", "high"), numbers, strict=True))
+        mean = f"Mean{' of those who answered' if question.optional else ''}"
+        lines.append(
+            words(f"{mean}: {{value}} ({{confidence}} interval {{low}} to {{high}})", confidence=confidence, **ends)
+        )
     if more.differences:
-        differing = ", ".join(apart) or "none"
-        lines.append(f"Shares that differ, all {len(more.differences)} pairs together at {CONFIDENCE:.0%}: {differing}")
+        pairs = [
+            words("{one} and {two}", one=words.of(question.choices[one]), two=words.of(question.choices[two]))
+            for one, two, estimate in more.differences
+            if excludes_zero(estimate, len(more.differences))
+        ]
+        fields = {"count": len(more.differences), "confidence": confidence, "pairs": ", ".join(pairs) or words("none")}
+        lines.append(words("Shares that differ, all {count} pairs together at {confidence}: {pairs}", **fields))
     if more.rows is not None and more.columns is not None and more.independence is not None:
         for texts, estimate in ((question.rows, more.rows), (question.columns, more.columns)):
-            lines.append("; ".join(_margin(texts, estimate)))
-        lines.append(more.independence.words)
+            lines.append("; ".join(_margin(texts, estimate, words)))
+        lines.append(more.independence.sentence(words))
     if more.groups:
-        lines.append(_groups(question, more))
+        lines.append(_groups(question, more, words))
     if more.present is not None:
-        words = [_first(word) for word, there in zip(question.choices, more.present, strict=True) if there]
-        more_words = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
-        lines.append(
-            f"Present, with a chance of at most {ERROR_RATE:.0%} that any of them was sent by nobody: "
-            f"{', '.join(words[:_NAMED]) or 'none'}{more_words}; a word is seen from about "
-            f"{counted(round(more.least or 0.0), 'person', 'people')} on"
-        )
+        found = [words.of(word) for word, there in zip(question.choices, more.present, strict=True) if there]
+        names = _present(found[:_NAMED], words)
+        if len(found) > _NAMED:
+            names = words("{names} and {count} more", names=names, count=len(found) - _NAMED)
+        people = words.counted(round(more.least or 0.0), "person", "people")
+        lines.append(words("{present}; a word is seen from about {people} on", present=names, people=people))
     return lines
 
 
-def _words_lines(question: SurveyQuestion, more: More, words: FoundWords) -> list[str]:
+def _present(found: list[str], words: Translation) -> str:
+    return words(
+        "Present, with a chance of at most {rate} that any of them was sent by nobody: {names}",
+        rate=words.number(f"{ERROR_RATE:.0%}"),
+        names=", ".join(found) or words("none"),
+    )
+
+
+def _words_lines(question: SurveyQuestion, more: More, found: FoundWords, words: Translation) -> list[str]:
     """Return sentences on which words of a dictionary are present, and which cannot be told apart."""
-    texts = [_first(choice) for choice in question.choices]
+    texts = [words.of(choice) for choice in question.choices]
     lines = [
-        f"The intervals hold together, for all {count(len(texts))} words, whatever words share cells. A share is the "
-        "smaller one of the word's two cells, which other words can raise; of a word that is not called present it "
-        "says little",
-        f"Present, with a chance of at most {ERROR_RATE:.0%} that any of them was sent by nobody: "
-        f"{', '.join(texts[word] for word in words.present) or 'none'}",
+        words(
+            "The intervals hold together, for all {count} words, whatever words share cells. A share is the smaller "
+            "one of the word's two cells, which other words can raise; of a word that is not called present it says "
+            "little",
+            count=words.count(len(texts)),
+        ),
+        _present([texts[word] for word in found.present], words),
     ]
-    if words.possible:
-        ambiguous = "; ".join(
-            f"{texts[word]} (or {', '.join(texts[other] for other in rivals)})" for word, rivals in words.possible
-        )
-        lines.append(f"Cannot be told apart from other words that share their cells: {ambiguous}")
-    if words.further:
-        lines.append(f"{counted(words.further, 'further word', 'further words')} of either kind are not listed")
+    if found.possible:
+        ambiguous = [
+            words("{word} (or {others})", word=texts[word], others=", ".join(texts[other] for other in rivals))
+            for word, rivals in found.possible
+        ]
+        sentence = "Cannot be told apart from other words that share their cells: {words}"
+        lines.append(words(sentence, words="; ".join(ambiguous)))
+    if found.further:
+        further = words.counted(found.further, "further word", "further words")
+        lines.append(words("{further} of either kind are not listed", further=further))
     if more.least is None:
-        lines.append("A word that all who answered had sent would not be seen")
+        lines.append(words("A word that all who answered had sent would not be seen"))
     else:
-        people = counted(round(more.least), "person", "people")
-        lines.append(f"A word is seen from about {people} on, and from as many more as sent other words of its cells")
+        people = words.counted(round(more.least), "person", "people")
+        sentence = "A word is seen from about {people} on, and from as many more as sent other words of its cells"
+        lines.append(words(sentence, people=people))
     return lines
 
 
-def covers_line(answered: int) -> str:
+def covers_line(answered: int, words: Translation = ENGLISH) -> str:
     """Return a sentence on the population of intervals without weighting.
 
     Parameters
     ----------
     answered : int
         Number of people who answered.
+    words : Translation
+        The language.
     """
-    return (
-        f"Intervals cover {COVERS} ({count(answered)}): all noise is in them, sampling is not; --margins weights a "
-        "table to the people for whom they stand"
+    return words(
+        "Intervals cover the people who answered ({count}): all noise is in them, sampling is not; --margins weights a "
+        "table to the people for whom they stand",
+        count=words.count(answered),
     )
 
 
@@ -180,24 +201,34 @@ def weighted_to_json(question: SurveyQuestion, weighted: WeightedTable) -> dict[
     }
 
 
-def weighted_lines(question: SurveyQuestion, weighted: WeightedTable | None) -> list[str]:
+def weighted_lines(question: SurveyQuestion, weighted: WeightedTable | None, words: Translation = ENGLISH) -> list[str]:
     """Return sentences on a weighted table; none without weights.
 
     Parameters
     ----------
     question, weighted
         As for `weighted_to_json`.
+    words : Translation
+        The language.
     """
     if weighted is None:
         return []
-    by = " and ".join(variable for variable in weighted.variables if variable is not None)
-    texts = question.rows if weighted.variables[0] is None else question.columns
-    listed = _margin(question.choices, weighted.cells) if weighted.sums is None else _margin(texts, weighted.sums)
-    sentence = f"Weighted to the public margins of {by}: {'; '.join(listed)}"
-    whom = f"These intervals cover {STAND}: noise and sampling are in them, and they hold together"
+    by = words(" and ").join(variable for variable in weighted.variables if variable is not None)
+    texts, estimate = (question.choices, weighted.cells)
+    if weighted.sums is not None:
+        texts, estimate = (question.rows if weighted.variables[0] is None else question.columns), weighted.sums
+    listed = "; ".join(_margin(texts, estimate, words))
+    whom = [
+        words(
+            "These intervals cover the people for whom the answers stand: noise and sampling are in them, and they "
+            "hold together"
+        )
+    ]
     if weighted.missing is not None and weighted.population is not None:
-        whom += f". {count(weighted.missing)} of {count(weighted.population)} people did not answer"
-    return [sentence, f"{whom}. Those who did not answer are taken to be like the others of their group"]
+        counts = {"missing": words.count(weighted.missing), "population": words.count(weighted.population)}
+        whom.append(words("{missing} of {population} people did not answer", **counts))
+    whom.append(words("Those who did not answer are taken to be like the others of their group"))
+    return [words("Weighted to the public margins of {by}: {shares}", by=by, shares=listed), ". ".join(whom)]
 
 
 def _number(estimate: Estimate, many: int = 1) -> dict[str, Any]:
@@ -224,19 +255,21 @@ def together_of(estimate: Estimate, many: int) -> Any:
     return estimate.confidence_interval(1.0 - (1.0 - CONFIDENCE) / many)
 
 
-def _groups(question: SurveyQuestion, more: More) -> str:
+def _groups(question: SurveyQuestion, more: More, words: Translation) -> str:
     """Return a sentence on which rows differ in the share of a column, and by how much."""
     differences: list[str] = []
     for one, two, column, estimate in more.groups:
         if excludes_zero(estimate, len(more.groups)):
-            low, high = (points(float(end)) for end in together_of(estimate, len(more.groups)))
-            names = (_first(question.columns[column]), _first(question.rows[one]), _first(question.rows[two]))
-            differences.append(
-                f"{names[0]}: {names[1]} less {names[2]} {points(float(estimate.value))} ({low} to {high})"
-            )
-    return (
-        f"Rows that differ in a column's share, all {len(more.groups)} comparisons together at {CONFIDENCE:.0%}: "
-        f"{'; '.join(differences) or 'none'}"
+            ends = (float(estimate.value), *map(float, together_of(estimate, len(more.groups))))
+            fields = dict(zip(("value", "low", "high"), map(words.points, ends), strict=True))
+            fields |= {"one": words.of(question.rows[one]), "two": words.of(question.rows[two])}
+            answer = words.of(question.columns[column])
+            differences.append(words("{answer}: {one} less {two} {value} ({low} to {high})", answer=answer, **fields))
+    return words(
+        "Rows that differ in a column's share, all {count} comparisons together at {confidence}: {pairs}",
+        count=len(more.groups),
+        confidence=words.number(f"{CONFIDENCE:.0%}"),
+        pairs="; ".join(differences) or words("none"),
     )
 
 
@@ -249,12 +282,12 @@ def _shares(texts: tuple[Text, ...], estimate: Estimate) -> list[dict[str, Any]]
     ]
 
 
-def _margin(texts: tuple[Text, ...], estimate: Estimate) -> list[str]:
+def _margin(texts: tuple[Text, ...], estimate: Estimate, words: Translation) -> list[str]:
     rows = [
-        AnswerLine(each["category"], each["frequency"], each["standard_error"], *each["confidence_interval"])
-        for each in _shares(texts, estimate)
+        AnswerLine(words.of(text), each["frequency"], each["standard_error"], *each["confidence_interval"])
+        for text, each in zip(texts, _shares(texts, estimate), strict=True)
     ]
-    return [f"{row.name} {share(row.value)} ({interval_words(row)})" for row in rows]
+    return [f"{row.name} {words.share(row.value)} ({interval_words(row, words)})" for row in rows]
 
 
 def excludes_zero(estimate: Estimate, many: int) -> bool:

@@ -351,7 +351,7 @@ def crowd_of(draft: Draft, counts: Sequence[int]) -> tuple[float | None, ...]:
     parts = tuple(laws.items())
     reports = reports_of(draft)
     return tuple(
-        min(certified, few_digits_up(_crowd(parts, people, budget, draft.delta, reports))) if n else None
+        min(certified, few_digits_up(_crowd(parts, people, budget, draft.delta, reports, certified))) if n else None
         for certified, budget, n in zip(floors, budgets, counts, strict=True)
     )
 
@@ -488,7 +488,9 @@ def _crowd(
     budget: float,
     delta: float,
     reports: int,
+    floor: float,
 ) -> float:
+    """Return the epsilon of an honest crowd; infinite where it seems to be above the floor, which is stated then."""
     population = Budgets(*zip(*people, strict=True))
     settings = [
         Setting(
@@ -505,7 +507,8 @@ def _crowd(
     profile = compose(list(zip(profiles, (times for _, times in parts), strict=True)), chords=CHORDS)
 
     def epsilon(at: float) -> float:
-        return float(profile.epsilon(at).upper)
+        ceiling = floor / reports
+        return math.inf if profile.seems_above(at, ceiling) else float(profile.epsilon_below(at, ceiling).upper)
 
     return epsilon(delta) if reports == 1 else _two_reports(epsilon, delta)
 
@@ -517,7 +520,8 @@ def _two_reports(epsilon_at: Callable[[float], float], delta: float) -> float:
     """
     share = delta / 4.0
     for _ in range(_STEPS):
-        epsilon = epsilon_at(share)
+        if math.isinf(epsilon := epsilon_at(share)):
+            break
         allowed = float(round_down(delta / (1.0 + round_up(math.exp(epsilon)))))
         if share <= allowed:
             return float(round_up(2.0 * epsilon))

@@ -1,7 +1,7 @@
 """A collection's release for readers: one self-contained page with its checklist, and the JSON object of the contract.
 
-The checklist is that of NIST SP 800-226; see `checklist`. The result is told in the words of the survey page, in one
-language.
+The checklist is that of NIST SP 800-226; see `checklist`. The page speaks every language that the survey and the survey
+page have: first the result in the words of the survey page, then what stands for those who check it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.collection.analyzer import Junk, Opened, by_level
+from shuffledp.collection.analyzer import Opened, by_level
 from shuffledp.collection.asked import SurveyQuestion, Text
 from shuffledp.collection.codes import response
 from shuffledp.collection.dictionary import FoundWords
@@ -36,6 +36,7 @@ from shuffledp.collection.survey_page import LANGUAGES
 from shuffledp.collection.task import Draft
 from shuffledp.collection.verify import cannot_be_checked
 from shuffledp.collection.weights import WeightedTable
+from shuffledp.in_words import ENGLISH, Translation
 from shuffledp.questions.question import CONFIDENCE
 from shuffledp.releases.release import Release
 from shuffledp.report import wording
@@ -137,7 +138,7 @@ def _in(opened: Opened, language: str) -> dict[str, Any]:
         "result": words["resultTitle"],
         "asks": words["asks"].format(organizer=quoted(draft.organizer, language)),
         "people": people_in_words(manifest.n, manifest.codes, words, language),
-        "how": words["how"].format(count=count_in(sum(manifest.dummies), language)),
+        "how": words["how"].format(count=translation_of(language).count(sum(manifest.dummies))),
         "questions": [
             {
                 "text": in_language(question.text, language),
@@ -156,8 +157,8 @@ def _in(opened: Opened, language: str) -> dict[str, Any]:
         "certified": words["resultPromise"],
         "headings": [words[key] for key in (_SAID[:2] + _SAID[-1:] if draft.operated_by.one_hand else _SAID)],
         "levels": [
-            [row["name"], count_in(row["people"], language), *(number_in(each, language) for each in row["numbers"])]
-            for row in _levels(opened, language, promised=False)
+            [row["name"], row["people"], *row["numbers"]]
+            for row in _levels(opened, translation_of(language), promised=False)
         ],
         "who": who_in_words(draft, words, language),
         "rest": words["rest"],
@@ -200,10 +201,10 @@ def people_in_words(people: int, invited: int | None, words: dict[str, str], lan
     language : {"en", "de", "fr"}
         The language.
     """
-    count = count_in(people, language)
+    count = translation_of(language).count(people)
     if invited is None:
         return words["resultFrom"].format(count=count)
-    return words["resultOf"].format(count=count, invited=count_in(invited, language))
+    return words["resultOf"].format(count=count, invited=translation_of(language).count(invited))
 
 
 def _lines(question: SurveyQuestion, release: Release, more: More, words: dict[str, str], language: str) -> list[str]:
@@ -213,7 +214,7 @@ def _lines(question: SurveyQuestion, release: Release, more: More, words: dict[s
     if question.kind == "number":
         numbers = np.clip([float(release.estimate), float(low), float(high)], question.low, question.high).tolist()
         rounded = numbers_with_error(numbers, numbers[1], numbers[2], float(release.standard_error))
-        value, least, most = (number_in(text, language) for text in rounded)
+        value, least, most = (translation_of(language).number(text) for text in rounded)
         return [words["resultNumber"].format(value=value, low=least, high=most)]
     shares = np.clip(np.column_stack((release.estimate, low, high)), 0.0, 1.0)
     texts = [in_language(choice, language) for choice in question.choices]
@@ -246,7 +247,7 @@ def _compared(question: SurveyQuestion, more: More, words: dict[str, str], langu
     """Say which answers differ, and which rows of a table, all comparisons together, as the survey page does."""
 
     def points(value: float) -> str:
-        return number_in(f"{100 * value:.1f}", language)
+        return translation_of(language).number(f"{100 * value:.1f}")
 
     def told(key: str, count: int, pairs: list[str]) -> list[str]:
         return [words[key].format(count=count, pairs="; ".join(pairs) or words["resultNone"])] if count else []
@@ -286,37 +287,11 @@ def _weighted(
     whom = words["resultWhom"]
     if weighted.missing is not None and weighted.population is not None:
         absent = {
-            "missing": count_in(weighted.missing, language),
-            "population": count_in(weighted.population, language),
+            "missing": translation_of(language).count(weighted.missing),
+            "population": translation_of(language).count(weighted.population),
         }
         whom = f"{words['resultMissing'].format(**absent)} {whom}"
     return [f"{words['resultWeighted'].format(variables=variables)} {'; '.join(listed)}. {whom}"]
-
-
-def count_in(count: int, language: str) -> str:
-    """Return a count with its thousands apart, in the marks of a language.
-
-    Parameters
-    ----------
-    count : int
-        The count.
-    language : {"en", "de", "fr"}
-        The language.
-    """
-    return number_in(f"{count:,}", language)
-
-
-def number_in(number: str, language: str) -> str:
-    """Return a number that is written as in English with the marks of another language.
-
-    Parameters
-    ----------
-    number : str
-        The number.
-    language : {"en", "de", "fr"}
-        The language.
-    """
-    return number if language == "en" else number.translate({ord(","): "\N{NARROW NO-BREAK SPACE}", ord("."): ","})
 
 
 def _line(words: dict[str, str], text: str, numbers: list[float]) -> str:
@@ -341,7 +316,24 @@ def words_of(language: str) -> dict[str, str]:
     return page_words | released[language]
 
 
-def in_each_group(names: Sequence[str], per_group: Sequence[list[str]]) -> list[str]:
+@cache
+def translation_of(language: str) -> Translation:
+    """Return a language of the pages of releases; of English, with texts in the first language that they have, "".
+
+    Parameters
+    ----------
+    language : {"", "en", "de", "fr"}
+        The language.
+    """
+    if language in ("", "en"):
+        return Translation(language)
+    path = files("shuffledp.collection") / "page" / "checks.json"
+    return Translation(
+        language, {english: each[language] for english, each in json.loads(path.read_text("utf-8")).items()}
+    )
+
+
+def in_each_group(names: Sequence[str], per_group: Sequence[list[str]], words: Translation = ENGLISH) -> list[str]:
     """Return what is said of each group: once if it is the same of all, else with the group's name before it.
 
     Parameters
@@ -350,13 +342,19 @@ def in_each_group(names: Sequence[str], per_group: Sequence[list[str]]) -> list[
         Names of the groups.
     per_group : sequence of list of str
         For each group its sentences.
+    words : Translation
+        The language.
     """
     if all(sentences == per_group[0] for sentences in per_group):
         return per_group[0]
-    return [f"{quoted(name)}: {each}" for name, sentences in zip(names, per_group, strict=True) for each in sentences]
+    return [
+        f"{_quoted(name, words)}: {each}"
+        for name, sentences in zip(names, per_group, strict=True)
+        for each in sentences
+    ]
 
 
-def collection_checklist(*opened: Opened, names: Sequence[str] = ()) -> list[Point]:
+def collection_checklist(*opened: Opened, names: Sequence[str] = (), words: Translation = ENGLISH) -> list[Point]:
     """Return the answers to the checklist's questions for an opened batch of a collection, or for those of its groups.
 
     Parameters
@@ -365,98 +363,139 @@ def collection_checklist(*opened: Opened, names: Sequence[str] = ()) -> list[Poi
         The opened batch; of a survey with groups one for each group.
     names : sequence of str
         Names of the groups; none for a single batch.
+    words : Translation
+        The language.
     """
     draft, groups = opened[0].batch.task.draft, len(opened) > 1
-    codes, question_count = draft.admission == "codes", len(draft.questions)
-    one = "One person" if codes else "One person, who may have answered twice"
-    people = [f"together {wording.count(each.batch.manifest.n)}" for each in opened]
+    question_count = len(draft.questions)
+    people = [words("together {count}", count=words.count(each.batch.manifest.n)) for each in opened]
     if groups:
-        people = [f"{quoted(name)} {each}" for name, each in zip(names, people, strict=True)]
+        people = [f"{_quoted(name, words)} {each}" for name, each in zip(names, people, strict=True)]
     return points(
+        _collection_unit(draft, groups, words),
+        _collection_model(draft, words),
         [
-            f"{one}, with the "
-            f"{f'answers to all {question_count} questions' if question_count > 1 else 'answer to the one question'}.",
-            f"{OPEN}whether somebody was given several codes{', of one group or of several' if groups else ''}."
-            if codes
-            else f"{OPEN}whether somebody answered more than twice; such a person is protected less than stated.",
+            words(
+                "Replacement (bounded differential privacy): one person's answers are replaced by any others. How many "
+                "people answered at each level ({people}) is the same in both worlds, and public.",
+                people=", ".join(people),
+            ),
+            words("Whether somebody took part is not protected."),
         ],
-        _collection_model(draft),
+        in_each_group(names, [list(_collection_parameters(each, words)) for each in opened], words),
+        _collection_trust(draft, words),
+        _collection_views(draft, words),
         [
-            "Replacement (bounded differential privacy): one person's answers are replaced by any others. How many "
-            f"people answered at each level ({', '.join(people)}) is the same in both worlds, and public.",
-            "Whether somebody took part is not protected.",
-        ],
-        in_each_group(names, [list(_collection_parameters(each)) for each in opened]),
-        _collection_trust(draft),
-        [
-            f"Shuffler ({draft.operated_by.shuffler}): sealed answers, their levels, and the addresses that they came "
-            "from; never what is in an answer.",
-            f"Analyzer ({draft.operated_by.analyzer}): the randomized reports of each question, shuffled among "
-            "dummies, and how many people chose each level.",
-            "Everybody: what this page shows, and the signed files behind it.",
+            words("An answer does not leave the person's device; what leaves it is the randomized report, sealed."),
+            OPEN + words("how long sealed reports, opened reports and the shuffler's logs are kept."),
         ],
         [
-            "An answer does not leave the person's device; what leaves it is the randomized report, sealed.",
-            f"{OPEN}how long sealed reports, opened reports and the shuffler's logs are kept.",
+            words(
+                "Each device draws its own noise from the browser's or the system's generator, by comparing integers."
+            ),
+            OPEN + words("whether the devices, and whatever served them the page, were honest."),
+            OPEN + words("when somebody answered, and from where, may be seen on the network."),
         ],
         [
-            "Each device draws its own noise from the browser's or the system's generator, by comparing integers.",
-            f"{OPEN}whether the devices, and whatever served them the page, were honest.",
-            f"{OPEN}when somebody answered, and from where, may be seen on the network.",
+            OPEN + words("who holds the analyzer's and the shuffler's keys, and who may reach the store and its logs."),
         ],
         [
-            f"{OPEN}who holds the analyzer's and the shuffler's keys, and who may reach the store and its logs.",
+            words(
+                f"{'The one question is' if question_count == 1 else 'All {count} questions are'} counted together; "
+                "whatever else is computed from the same batch costs nothing on top.",
+                count=question_count,
+            ),
+            *([words("Everybody was invited in one group, so the groups' costs do not add up.")] if groups else []),
+            OPEN + words(OTHERS.removeprefix(OPEN)),
         ],
-        [
-            ("The one question is" if question_count == 1 else f"All {question_count} questions are")
-            + " counted together; whatever else is computed from the same "
-            "batch costs nothing on top.",
-            *(["Everybody was invited in one group, so the groups' costs do not add up."] if groups else []),
-            OTHERS,
-        ],
+        words=words,
     )
 
 
-def _collection_model(draft: Draft) -> Iterator[str]:
+def _collection_unit(draft: Draft, groups: bool, words: Translation) -> Iterator[str]:
+    codes, count = draft.admission == "codes", len(draft.questions)
+    one = "One person" if codes else "One person, who may have answered twice"
+    what = "the answers to all {count} questions" if count > 1 else "the answer to the one question"
+    yield words(f"{one}, with {what}.", count=count)
+    several = "whether somebody was given several codes"
+    if codes:
+        yield OPEN + words(f"{several}, of one group or of several." if groups else f"{several}.")
+    else:
+        yield OPEN + words("whether somebody answered more than twice; such a person is protected less than stated.")
+
+
+def _collection_views(draft: Draft, words: Translation) -> Iterator[str]:
+    yield words(
+        "Shuffler ({shuffler}): sealed answers, their levels, and the addresses that they came from; never what is in "
+        "an answer.",
+        shuffler=draft.operated_by.shuffler,
+    )
+    yield words(
+        "Analyzer ({analyzer}): the randomized reports of each question, shuffled among dummies, and how many people "
+        "chose each level.",
+        analyzer=draft.operated_by.analyzer,
+    )
+    yield words("Everybody: what this page shows, and the signed files behind it.")
+
+
+def _quoted(text: str, words: Translation) -> str:
+    return quoted(text, words.language or "en")
+
+
+def _collection_model(draft: Draft, words: Translation) -> Iterator[str]:
     if draft.operated_by.one_hand:
-        yield (
+        yield words(
             "The local model: shuffler and analyzer are one hand, so that only the noise of each person's own device "
             "protects (pure local differential privacy)."
         )
         return
-    yield (
+    yield words(
         "The shuffle model with dummies: each answer is randomized on the person's device, then shuffled among dummy "
         "reports. The stated epsilon and delta are those of approximate differential privacy of what the analyzer sees."
     )
-    yield "Each single report keeps its local budget without exception (pure local differential privacy)."
+    yield words("Each single report keeps its local budget without exception (pure local differential privacy).")
 
 
-def _collection_parameters(opened: Opened) -> Iterator[str]:
+def _collection_parameters(opened: Opened, words: Translation) -> Iterator[str]:
     draft = opened.batch.task.draft
     for place, level in enumerate(draft.levels):
-        name, local = next(iter(level.name.values())), wording.up(what_is_promised(draft, place).local)
-        own = f"local epsilon {local} over all questions"
+        fields = {
+            "level": words.of(level.name),
+            "local": words.number(wording.up(what_is_promised(draft, place).local)),
+            "central": words.number(wording.up(opened.floor[place])),
+            "delta": wording.probability(draft.delta),
+        }
         if draft.operated_by.one_hand:
-            yield f"Level {name}: {own}; nothing more is promised."
+            yield words("Level {level}: local epsilon {local} over all questions; nothing more is promised.", **fields)
         else:
-            central, delta = wording.up(opened.floor[place]), wording.probability(draft.delta)
-            yield f"Level {name}: epsilon at most {central} at delta = {delta}, certified, whoever takes part; {own}."
+            yield words(
+                "Level {level}: epsilon at most {central} at delta = {delta}, certified, whoever takes part; local "
+                "epsilon {local} over all questions.",
+                **fields,
+            )
 
 
-def _collection_trust(draft: Draft) -> Iterator[str]:
-    hands = draft.operated_by
-    if hands.one_hand:
-        yield f"{hands.analyzer} both shuffles and analyzes; nobody but the person's own device need be honest."
-    else:
-        yield (
-            f"The shuffler ({hands.shuffler}) must add the dummies, permute, forget who sent what, and not collude "
-            f"with the analyzer ({hands.analyzer}); if it does, only the local guarantee holds."
+def _collection_trust(draft: Draft, words: Translation) -> Iterator[str]:
+    hands = vars(draft.operated_by)
+    if draft.operated_by.one_hand:
+        yield words(
+            "{analyzer} both shuffles and analyzes; nobody but the person's own device need be honest.", **hands
         )
-    yield f"Whoever serves the survey page ({hands.page}) must serve the true one."
-    if not hands.one_hand:
-        yield f"{OPEN}what keeps shuffler and analyzer apart besides their names."
+    else:
+        yield words(
+            "The shuffler ({shuffler}) must add the dummies, permute, forget who sent what, and not collude with the "
+            "analyzer ({analyzer}); if it does, only the local guarantee holds.",
+            **hands,
+        )
+    yield words("Whoever serves the survey page ({page}) must serve the true one.", **hands)
+    if not draft.operated_by.one_hand:
+        yield OPEN + words("what keeps shuffler and analyzer apart besides their names.")
 
 
+ONE_OF_SEVERAL = (
+    "This is one group of several. Opened one by one, the groups' intervals do not hold together; this opens them "
+    "together, from the folder of their batches: {command}."
+)
 _CENTRAL = ("promised", "whoever takes part", "if 95 % are honest", "shuffler and analyzer one")
 
 
@@ -466,9 +505,9 @@ def release_page(
     command: str,
     version: str,
     truths: dict[int, list[float]] | None = None,
-    besides: Sequence[str] = (),
+    together: str | None = None,
 ) -> str:
-    """Return the page of a collection's release.
+    """Return the page of a collection's release, in every language that both the survey and the survey page have.
 
     Parameters
     ----------
@@ -478,58 +517,58 @@ def release_page(
         The command, and the version of the library, that made the page.
     truths : dict, optional
         True values by question, counted from 0, where the data are public anyway (the demo).
-    besides : sequence of str
-        Further sentences on all answers.
+    together : str, optional
+        Of one group of several: the command that opens all of them together.
 
     Returns
     -------
     str
         An HTML document that loads nothing from elsewhere.
     """
-    draft, manifest = opened.batch.task.draft, opened.batch.manifest
-    true_values = truths or {}
-    rows_of = [0] * len(draft.questions)
-    for column, rows in zip(draft.columns, manifest.rows, strict=True):
-        rows_of[column.question] += rows
-    answers = [
-        _answer(
-            question,
-            release,
-            junk,
-            [*more_lines(question, more), *weighted_lines(question, weighted)],
-            rows_of[place],
-            true_values.get(place),
-        )
-        for place, (question, release, junk, more, weighted) in enumerate(
-            zip(draft.questions, opened.releases, opened.junk, opened.more, opened.weighted, strict=True)
-        )
-    ]
-    printed = set[str]()
-    for answer in answers:  # how to read estimates stands with the first answer that it holds for
-        answer["estimate"]["read"] = once(answer["estimate"]["read"], printed)
-    in_words = results_in_words(opened)
+    draft, in_words = opened.batch.task.draft, results_in_words(opened)
     return page_template("collection.html").render(
         heading=next(iter(draft.title.values())),
         language=in_words[0]["language"] if in_words else "en",
+        parts=[
+            _checks(opened, translation_of(each["language"]), truths or {}, together) | {"summary": each}
+            for each in in_words
+        ]
+        or [_checks(opened, ENGLISH, truths or {}, together) | {"summary": None}],
         organizer=draft.organizer,
-        people=manifest.n,
-        response="" if manifest.codes is None else response(manifest.n, manifest.codes),
-        dummies=sum(manifest.dummies),
-        answers=answers,
-        common=[covers_line(manifest.n), *_common(answers), *besides],
-        in_words=in_words,
-        headings=_CENTRAL[-1:] if draft.operated_by.one_hand else _CENTRAL,
-        levels=_levels(opened, next(iter(draft.title))),
-        sentences=_sentences(opened),
+        people=opened.batch.manifest.n,
+        dummies=sum(opened.batch.manifest.dummies),
         promise_kept=opened.promise_kept,
         operated_by=draft.operated_by,
-        day=manifest.day,
-        cannot=cannot_be_checked(draft, manifest.counts),
-        checklist=collection_checklist(opened),
+        day=opened.batch.manifest.day,
         id=opened.batch.task.id,
         command=command,
         version=version,
     )
+
+
+def _checks(opened: Opened, words: Translation, truths: dict[int, list[float]], together: str | None) -> dict[str, Any]:
+    """Return what stands in one language for those who check: tables, standard errors, promises, and the checklist."""
+    draft, manifest = opened.batch.task.draft, opened.batch.manifest
+    rows_of = [0] * len(draft.questions)
+    for column, rows in zip(draft.columns, manifest.rows, strict=True):
+        rows_of[column.question] += rows
+    answers = [_answer(opened, place, rows, truths.get(place), words) for place, rows in enumerate(rows_of)]
+    printed = set[str]()
+    for answer in answers:  # how to read estimates stands with the first answer that it holds for
+        answer["estimate"]["read"] = once(answer["estimate"]["read"], printed)
+    besides = [words(ONE_OF_SEVERAL, command=together)] if together else []
+    return {
+        "language": words.language or "en",
+        "words": words,
+        "response": "" if manifest.codes is None else response(manifest.n, manifest.codes),
+        "answers": answers,
+        "common": [covers_line(manifest.n, words), *_common(answers), *besides],
+        "headings": [words(each) for each in (_CENTRAL[-1:] if draft.operated_by.one_hand else _CENTRAL)],
+        "levels": _levels(opened, words),
+        "sentences": _sentences(opened, words),
+        "cannot": cannot_be_checked(draft, manifest.counts, words),
+        "checklist": collection_checklist(opened, words=words),
+    }
 
 
 def _common(answers: list[dict[str, Any]]) -> list[str]:
@@ -538,23 +577,25 @@ def _common(answers: list[dict[str, Any]]) -> list[str]:
     return [note for note in notes[0] if all(note in other for other in notes)] if len(notes) > 1 else []
 
 
-def _answer(
-    question: SurveyQuestion, release: Release, junk: Junk, more: list[str], rows: int, truth: list[float] | None
-) -> dict[str, Any]:
-    title = next(iter(question.text.values()))
-    shares = question.kind != "number"
+def _answer(opened: Opened, place: int, rows: int, truth: list[float] | None, words: Translation) -> dict[str, Any]:
+    question, release = opened.batch.task.draft.questions[place], opened.releases[place]
+    junk, more = opened.junk[place], opened.more[place]
+    title, shares = words.of(question.text), question.kind != "number"
+    named = range(len(question.choices)) if more.words is None else more.words.named
+    names = [words.of(question.choices[each]) for each in named]
+    answer = Answer(title, release.guarantee, release, truth, simultaneous=question.together, names=names)
     return {
         "question": title,
-        "estimate": estimate_parts(Answer(title, release.guarantee, release, truth, simultaneous=question.together)),
-        "more": more,
+        "estimate": estimate_parts(answer, words),
+        "more": [*more_lines(question, more, words), *weighted_lines(question, opened.weighted[place], words)],
         "junk": junk.total,
         "rows": rows,
-        "effect_seen": wording.distance(junk.effect_seen, shares=shares),
-        "effect_of_share": wording.distance(junk.effect_of_share, shares=shares),
+        "effect_seen": words.distance(junk.effect_seen, shares=shares),
+        "effect_of_share": words.distance(junk.effect_of_share, shares=shares),
     }
 
 
-def _levels(opened: Opened, language: str, *, promised: bool = True) -> list[dict[str, Any]]:
+def _levels(opened: Opened, words: Translation, *, promised: bool = True) -> list[dict[str, Any]]:
     """Return name, people and numbers of each level, without the promised number where only certified ones stand."""
     draft, counts = opened.batch.task.draft, opened.batch.manifest.counts
     rows: list[dict[str, Any]] = []
@@ -565,45 +606,53 @@ def _levels(opened: Opened, language: str, *, promised: bool = True) -> list[dic
             numbers += [*([wording.up(level.promise)] if promised else []), wording.up(opened.floor[place])]
             numbers.append(wording.up(crowd) if crowd is not None and crowd_tells(crowd, level.promise) else "–")
         numbers.append(wording.up(what_is_promised(draft, place).local))
-        rows.append({"name": in_language(level.name, language), "people": counts[place], "numbers": numbers})
+        people = words.count(counts[place])
+        rows.append({"name": words.of(level.name), "people": people, "numbers": [*map(words.number, numbers)]})
     return rows
 
 
-def _sentences(opened: Opened) -> list[str]:
+def _sentences(opened: Opened, words: Translation) -> list[str]:
     draft = opened.batch.task.draft
-    read = could_be_read(draft)
+    read = could_be_read(draft, words)
     if draft.operated_by.one_hand:
-        only = f"{draft.operated_by.analyzer} both shuffled and analyzed, so only this number is a promise."
-        return [only, *read]
+        sentence = "{analyzer} both shuffled and analyzed, so only this number is a promise."
+        return [words(sentence, analyzer=draft.operated_by.analyzer), *read]
     return [
-        f"The numbers are epsilon over all questions, at delta = {wording.probability(draft.delta)}. The first was "
-        "promised, and the second certified: it holds if the shuffler was honest, even if every other participant was "
-        "fake. The third holds if, besides, at least 95 % of the other participants were honest; it is left out where "
-        "it is within 5 % of the promise. The last holds even if shuffler and analyzer work together: the person's own "
-        "device makes it so.",
+        words(
+            "The numbers are epsilon over all questions, at delta = {delta}. The first was promised, and the second "
+            "certified: it holds if the shuffler was honest, even if every other participant was fake. The third holds "
+            "if, besides, at least 95 % of the other participants were honest; it is left out where it is within 5 % "
+            "of the promise. The last holds even if shuffler and analyzer work together: the person's own device makes "
+            "it so.",
+            delta=wording.probability(draft.delta),
+        ),
         *read,
     ]
 
 
-def could_be_read(draft: Draft) -> list[str]:
+def could_be_read(draft: Draft, words: Translation = ENGLISH) -> list[str]:
     """Return a sentence on what colluding parties can read, with the number of cases for every level.
 
     Parameters
     ----------
     draft : Draft
         The task.
+    words : Translation
+        The language.
     """
-    analyzer, shuffler = quoted(draft.operated_by.analyzer), quoted(draft.operated_by.shuffler)
+    hands = {name: _quoted(hand, words) for name, hand in vars(draft.operated_by).items()}
     readable = [what_is_read(draft, place) for place in range(len(draft.levels))]
-    names = [quoted(next(iter(level.name.values()))) for level in draft.levels]
     cases = [
-        f"{'up to ' if len(shares) > 1 else ''}{in_100(max(shares))} at level {name}"
-        for name, (_, shares) in zip(names, readable, strict=True)
+        words(
+            f"{'up to ' if len(shares) > 1 else ''}{{cases}} at level {{level}}",
+            cases=in_100(max(shares), words.language or "en"),
+            level=_quoted(words.of(level.name), words),
+        )
+        for level, (_, shares) in zip(draft.levels, readable, strict=True)
     ]
     predicate = "are the person's true answer" if readable[0][0] == "answer" else "depend on the person's answer"
     who = (
-        f"{analyzer} can"
-        if draft.operated_by.one_hand
-        else f"If {shuffler} worked together with {analyzer}, they could"
+        "{analyzer} can" if draft.operated_by.one_hand else "If {shuffler} worked together with {analyzer}, they could"
     )
-    return [f"{who} read what a device sent. Of 100 such reports {', '.join(cases)} {predicate}."]
+    sentence = f"{who} read what a device sent. Of 100 such reports {{cases}} {predicate}."
+    return [words(sentence, cases=", ".join(cases), **hands)]

@@ -235,7 +235,10 @@ def _plain(document: dict[str, Any]) -> Draft:
 
 def _refuse_what_cannot_be(request: Request) -> None:
     """Refuse a wanted half-width that cannot be reached."""
-    for choice in plan_collection(_planned_for_somebody(replace(request, groups=()))).choices:  # of this group alone
+    asked = _planned_for_somebody(replace(request, groups=()))  # of this group alone
+    if asked.wanted is None or offer_of(asked).widest <= asked.wanted:
+        return
+    for choice in plan_collection(asked).choices:  # which says what would do
         if choice.cannot:
             raise InvalidInput(f"{choice.question.text}: {choice.cannot} Nothing was written")
 

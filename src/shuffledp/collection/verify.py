@@ -22,6 +22,7 @@ from shuffledp.collection.release import SignedRelease
 from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.collection.weights import places_of
 from shuffledp.errors import InvalidInput, shown
+from shuffledp.in_words import ENGLISH, Translation
 from shuffledp.numerics.floats import FloatArray, few_digits_up
 from shuffledp.releases.margins import raked
 
@@ -217,7 +218,7 @@ _CANNOT = (
 )
 
 
-def cannot_be_checked(draft: Draft, counts: Sequence[int]) -> tuple[str, ...]:
+def cannot_be_checked(draft: Draft, counts: Sequence[int], words: Translation = ENGLISH) -> tuple[str, ...]:
     """Return sentences on what nobody can check from the files of a collection, and on its possible effect.
 
     Parameters
@@ -226,18 +227,25 @@ def cannot_be_checked(draft: Draft, counts: Sequence[int]) -> tuple[str, ...]:
         The draft.
     counts : sequence of int
         Number of people at each level, as stated.
+    words : Translation
+        The language.
     """
+    always = tuple(map(words, _CANNOT))
     if len(draft.levels) == 1 or not sum(counts):
-        return _CANNOT
+        return always
     effects: list[str] = []
     for place, question in enumerate(draft.questions):
-        unit, scale = ("", 1.0) if question.kind == "number" else (" points", 100.0)
+        scale = 1.0 if question.kind == "number" else 100.0
         shifts = [scale * shift_of_levels(draft, place, counts, share, stated=True) for share in FALSE_LEVELS]
-        amounts = " / ".join(f"{few_digits_up(shift, 2):g}" for shift in shifts)
-        effects.append(f"question {place + 1} by up to {amounts}{unit}")
+        amounts = words.number(" / ".join(f"{few_digits_up(shift, 2):g}" for shift in shifts))
+        effect = "question {place} by up to {amounts}" + ("" if question.kind == "number" else " points")
+        effects.append(words(effect, place=place + 1, amounts=amounts))
+    sentence = (
+        "that every person is counted at the level that the person chose: false counts of {shares} % of the people "
+        "shift {effects}"
+    )
     shares = " / ".join(f"{100 * share:g}" for share in FALSE_LEVELS)
-    falsely = f"false counts of {shares} % of the people shift {', '.join(effects)}"
-    return (*_CANNOT, f"that every person is counted at the level that the person chose: {falsely}")
+    return (*always, words(sentence, shares=words.number(shares), effects=", ".join(effects)))
 
 
 @dataclass(frozen=True)

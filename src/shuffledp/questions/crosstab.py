@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
 from shuffledp.errors import InvalidInput, cut_at_commas, shown
+from shuffledp.in_words import ENGLISH, Translation
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.functions import bdtr, ndtri
 from shuffledp.numerics.randomness import Randomness, simulation_random
@@ -61,12 +62,12 @@ class Independence:
     p_value: float
     tables: int
 
-    @property
-    def words(self) -> str:
-        """A sentence with the p-value."""
-        return (
-            f"Rows and columns: p = {self.p_value:.3g} for independence, with all noise counted ({self.tables} "
-            "simulated tables)"
+    def sentence(self, words: Translation = ENGLISH) -> str:
+        """Return a sentence with the p-value."""
+        return words(
+            "Rows and columns: p = {p} for independence, with all noise counted ({tables} simulated tables)",
+            p=words.number(f"{self.p_value:.3g}"),
+            tables=words.number(f"{self.tables}"),
         )
 
 
@@ -450,7 +451,7 @@ class Crosstab(Question):
             simultaneous=simultaneous,
             support=estimate.support,
             records=records,
-            more=f"{estimate.independence.words}.",
+            more=f"{estimate.independence.sentence()}.",
             sentences=("A small p says that rows and columns go together by more than chance and noise.",),
             after={"independence": dict(vars(estimate.independence))},
             projected=projected,

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shuffledp.in_words import (
+    ENGLISH,
     SAYS_NOTHING,
+    Translation,
     conditions,
     count,
     counted,
     interval_with_error,
     near,
+    numbers_with_error,
     points,
     probability,
     share,
@@ -59,6 +62,8 @@ class Answer:
         Whether to show counts beside shares, and sums beside means.
     profile : sequence of ProfileCurve
         Curves of the guarantee's privacy profile to draw, from `shuffledp.accounting.drawn_profile`.
+    names : sequence of str
+        Names of the entries in the language of the page; empty: those of the release.
     """
 
     question: str
@@ -69,6 +74,7 @@ class Answer:
     simultaneous: bool = False
     counts: bool = False
     profile: Sequence[ProfileCurve] = ()
+    names: Sequence[str] = ()
 
 
 def view_of(release: Release, *, simplex: bool = False, simultaneous: bool = False) -> View:
@@ -101,7 +107,7 @@ def title_of(release: Release, value: str) -> str:
 # Cells: numbers by the scale of the view.
 
 
-def cells(view: View, entry: AnswerLine, *, hedged: bool = True) -> list[str]:
+def cells(view: View, entry: AnswerLine, *, hedged: bool = True, words: Translation = ENGLISH) -> list[str]:
     """Return the cells of an entry: value, error where there is one, interval, projected share if asked for.
 
     Parameters
@@ -112,23 +118,30 @@ def cells(view: View, entry: AnswerLine, *, hedged: bool = True) -> list[str]:
         One of its entries.
     hedged : bool
         Whether to say beside the interval of a share that noise has moved the estimate below 0 or above 1.
+    words : Translation
+        The language.
     """
     low, high = entry.low, entry.high
     if view.shape.scale == "share":
-        ends = interval_words(entry) if hedged else f"{share(low)} to {share(high)}"
-        row = [share(entry.value), points(entry.error), ends]
-        return row if entry.projected is None else [*row, share(entry.projected)]
+        ends = interval_words(entry, words) if hedged else _ends(words.share(low), words.share(high), words)
+        row = [words.share(entry.value), words.points(entry.error), ends]
+        return row if entry.projected is None else [*row, words.share(entry.projected)]
     if view.shape.scale == "place":
         ends = f"{in_bins(low, view.width)} to {in_bins(high, view.width)}"
         covers = view.curve is not None and high - low >= NOTHING_FROM * float(np.ptp(view.curve.value))
         return [in_bins(entry.value, view.width), SAYS_NOTHING if covers else ends]
-    ends = interval_with_error(low, high, entry.error)
+    low_end, high_end = map(words.number, numbers_with_error((low, high), low, high, entry.error))
+    ends = _ends(low_end, high_end, words)
     if view.support is not None and tells_nothing(entry, view.support):
-        ends += f" ({SAYS_NOTHING})"
-    return [with_error(entry.value, entry.error), near(entry.error, 2), ends]
+        ends += f" ({words(SAYS_NOTHING)})"
+    return [words.number(with_error(entry.value, entry.error)), words.number(near(entry.error, 2)), ends]
 
 
-def interval_words(entry: AnswerLine) -> str:
+def _ends(low: str, high: str, words: Translation) -> str:
+    return words("{low} to {high}", low=low, high=high)
+
+
+def interval_words(entry: AnswerLine, words: Translation = ENGLISH) -> str:
     """Return the interval of a share in words, which mention it if noise has moved the estimate below 0% or above 100%.
 
     Examples
@@ -143,12 +156,13 @@ def interval_words(entry: AnswerLine) -> str:
     'says nothing yet'
     """
     if tells_nothing(entry, (0.0, 1.0)):
-        return SAYS_NOTHING
+        return words(SAYS_NOTHING)
+    low, high = words.share(entry.low), words.share(entry.high)
     if entry.value < 0.0:
-        return f"below 0%: noise; at most {share(entry.high)}"
+        return words("below 0%: noise; at most {high}", high=high)
     if entry.value > 1.0:
-        return f"above 100%: noise; at least {share(entry.low)}"
-    return f"{share(entry.low)} to {share(entry.high)}"
+        return words("above 100%: noise; at least {low}", low=low)
+    return _ends(low, high, words)
 
 
 def headings(shape: Shape, interval: str) -> list[str]:
@@ -230,14 +244,15 @@ def notes(release: Release, view: View | None = None) -> list[str]:
     ]
 
 
-def people(release: Release) -> str:
+def people(release: Release, words: Translation = ENGLISH) -> str:
     """Return words for the number of people who answered, and for whether rows were taken as people."""
     size = release.guarantee.setting.group_size
     if release.unit != "people":
-        return f"{counted(release.n, release.unit.removesuffix('s'))}, taken as people"
+        counts = words.counted(release.n, release.unit.removesuffix("s"), release.unit)
+        return words("{count}, taken as people", count=counts)
     if release.rows > release.n:
         return f"{counted(release.n, 'person', 'people')} with {count(release.rows)} rows, at most {size} each"
-    return counted(release.n, "person", "people")
+    return words.counted(release.n, "person", "people")
 
 
 def _rows_as_people(release: Release) -> list[str]:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from shuffledp.in_words import ENGLISH, Translation
 from shuffledp.report import wording
 from shuffledp.report.answer import Answer
 from shuffledp.setting import SEEN_MEANING, Guarantee, Setting
@@ -96,15 +97,17 @@ def checklist(answers: Sequence[Answer], *, groups: bool = False) -> list[Point]
     )
 
 
-def points(*answers: Iterable[str]) -> list[Point]:
+def points(*answers: Iterable[str], words: Translation = ENGLISH) -> list[Point]:
     """Return the checklist with the given answers.
 
     Parameters
     ----------
     *answers : iterable of str
         Sentences for each of `QUESTIONS`, in their order.
+    words : Translation
+        The language of the questions.
     """
-    return [Point(question, tuple(sentences)) for question, sentences in zip(QUESTIONS, answers, strict=True)]
+    return [Point(words(question), tuple(sentences)) for question, sentences in zip(QUESTIONS, answers, strict=True)]
 
 
 def _unit(answer: Answer) -> Iterator[str]:

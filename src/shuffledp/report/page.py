@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from html import escape
@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from shuffledp.accounting import ProfileCurve
 from shuffledp.errors import printable
-from shuffledp.in_words import conditions
+from shuffledp.in_words import ENGLISH, Translation, conditions
 from shuffledp.questions.question import CONFIDENCE, AnswerLine, Curve, View
 from shuffledp.report import wording
 from shuffledp.report.answer import (
@@ -72,7 +72,14 @@ class Axis:
         return [(first + i) * step for i in range(math.floor(self.end / step + 1e-9) - first + 1)]
 
 
-def mean_picture(estimate: float, low: float, high: float, bounds: tuple[float, float], truth: float | None) -> str:
+def mean_picture(
+    estimate: float,
+    low: float,
+    high: float,
+    bounds: tuple[float, float],
+    truth: float | None,
+    words: Translation = ENGLISH,
+) -> str:
     """Return a picture of a mean with its confidence interval, as inline SVG.
 
     Parameters
@@ -83,6 +90,8 @@ def mean_picture(estimate: float, low: float, high: float, bounds: tuple[float, 
         The range of the values.
     truth : float or None
         The true value, if known; it is marked.
+    words : Translation
+        The language.
     """
     values = [low, high, estimate, *([] if truth is None else [truth])]
     room = max(max(values) - min(values), (bounds[1] - bounds[0]) * 1e-6) * 0.6
@@ -94,12 +103,19 @@ def mean_picture(estimate: float, low: float, high: float, bounds: tuple[float, 
     if truth is not None:
         x = axis.at(truth)
         parts.append(f'<path class="truth" d="M{x:.1f} {y - 14}l-4 -5 4 -5 4 5z"/>')
-    parts += _bottom_axis(axis, 58, 16, WIDTH - 16)
-    label = f"Estimate {estimate:.5g}, confidence interval {low:.5g} to {high:.5g}"
+    parts += _bottom_axis(axis, 58, 16, WIDTH - 16, words)
+    value, first, last = (words.number(f"{each:.5g}") for each in (estimate, low, high))
+    label = words("Estimate {value}, confidence interval {low} to {high}", value=value, low=first, high=last)
     return _svg(parts, 84, label)
 
 
-def bars_picture(rows: Sequence[AnswerLine], truths: Sequence[float] | None, *, differences: bool = False) -> str:
+def bars_picture(
+    rows: Sequence[AnswerLine],
+    truths: Sequence[float] | None,
+    *,
+    differences: bool = False,
+    words: Translation = ENGLISH,
+) -> str:
     """Return a picture of shares, or of differences of shares, as bars with their intervals, as inline SVG.
 
     Names stand beside the bars, or above them where one of them is too long for that: none is cut.
@@ -112,6 +128,8 @@ def bars_picture(rows: Sequence[AnswerLine], truths: Sequence[float] | None, *, 
         The true values, if known; they are marked.
     differences : bool
         Whether the numbers are differences of shares, which are written in points.
+    words : Translation
+        The language.
     """
     top = max([0.0, *(max(row.high, row.value) for row in rows), *(truths or ())]) * 1.05
     bottom = min(0.0, min(min(row.low, row.value) for row in rows))
@@ -134,11 +152,11 @@ def bars_picture(rows: Sequence[AnswerLine], truths: Sequence[float] | None, *, 
         if truths is not None:
             parts.append(f'<path class="truth" d="M{axis.at(truths[i]):.1f} {mid}l-4 -5 4 -5 4 5z"/>')
         number = f"{100.0 * row.value:+z.1f}" if differences else f"{row.value:z.1%}"
-        parts.append(_text(WIDTH, mid + 4, number, "end"))
+        parts.append(_text(WIDTH, mid + 4, words.number(number), "end"))
         y += step
     parts.append(_line(zero, 2, zero, y, "axis"))
     what = "Difference in share" if differences else "Estimated share"
-    return _svg(parts, y + 4, f"{what} of each category with its confidence interval")
+    return _svg(parts, y + 4, words(f"{what} of each category with its confidence interval"))
 
 
 def histogram_picture(rows: Sequence[AnswerLine], what: str = "Histogram") -> str:
@@ -309,12 +327,12 @@ def _powers(axis: Axis) -> list[str]:
     return parts
 
 
-def _bottom_axis(axis: Axis, y: float, left: float, right: float) -> list[str]:
+def _bottom_axis(axis: Axis, y: float, left: float, right: float, words: Translation = ENGLISH) -> list[str]:
     parts = [_line(left, y, right, y, "axis")]
     for tick in axis.ticks():
         x = axis.at(tick)
         parts.append(_line(x, y, x, y + 5, "axis"))
-        parts.append(_text(x, y + 19, f"{tick:.6g}", "middle"))
+        parts.append(_text(x, y + 19, words.number(f"{tick:.6g}"), "middle"))
     return parts
 
 
@@ -342,7 +360,7 @@ GSPA = "gspa"
 
 def page_template(name: str) -> Template:
     """Return the template of a page, in which inserted text is escaped and a missing name is an error."""
-    return _environment().get_template(name)
+    return _environment().get_template(name, globals={"words": ENGLISH})
 
 
 @cache
@@ -499,13 +517,15 @@ def _profile(answer: Answer) -> Markup | None:
 # The estimate: what its view says, for the template.
 
 
-def estimate_parts(answer: Answer) -> dict[str, Any] | None:
+def estimate_parts(answer: Answer, words: Translation = ENGLISH) -> dict[str, Any] | None:
     """Return the template's variables for an estimate; None without an estimate.
 
     Parameters
     ----------
     answer : Answer
         The answer, whose release and view belong to one question.
+    words : Translation
+        The language.
     """
     release = answer.release
     if release is None:
@@ -513,46 +533,47 @@ def estimate_parts(answer: Answer) -> dict[str, Any] | None:
     view = view_of(release, simplex=answer.simplex, simultaneous=answer.simultaneous)
     shape, table, number = view.shape, None, None
     if shape.label:
-        table = _entries(view, answer) if view.size else None
+        table = _entries(view, answer, words) if view.size else None
     else:
-        number = dict(zip(("value", "error", "interval"), cells(view, view.entries()[0]), strict=True))
+        number = dict(zip(("value", "error", "interval"), cells(view, view.entries()[0], words=words), strict=True))
     read = shape.read[view.simultaneous]
     drawn = shape.picture
     return {
         "number": number,
-        "people": people(release),
+        "people": people(release, words),
         "mechanism": release.mechanism,
-        "confidence": f"{CONFIDENCE:.0%}",
+        "confidence": words.number(f"{CONFIDENCE:.0%}"),
         "clipped": release.clipped,
         "moved_into": view.range,
         "truth": answer.truth,
         "told": view.told,
-        "read": read,
+        "read": words(read),
         "more": view.more,
         "entries": None if shape.folded else table,
         "table": table if shape.folded else None,
         "nothing": "" if view.size else shape.nothing,
-        "picture": _picture(view, answer) if view.size else None,
+        "picture": _picture(view, answer, words) if view.size else None,
         "curve_of": "" if drawn is None else drawn.said,
-        "legend": _legend(view, answer),
-        "axis": _axis(view),
-        "notes": [*notes(release, view), *([wording.PROJECTED] if view.projected is not None else [])],
+        "legend": _legend(view, answer, words),
+        "axis": _axis(view, words),
+        "notes": [*map(words, notes(release, view)), *([wording.PROJECTED] if view.projected is not None else [])],
         "amounts": amounts_table(view, INTERVAL) if answer.counts else None,
     }
 
 
-def _entries(view: View, answer: Answer) -> dict[str, Any]:
+def _entries(view: View, answer: Answer, words: Translation) -> dict[str, Any]:
     """Return headings and rows of the entries, with projected and true values where there are any.
 
     Of very many bins or coordinates only some are listed.
     """
     shape, truth = view.shape, answer.truth
     places = range(view.size) if shape.excerpt == "largest" else view.places(MOST_ROWS)
-    rows = [[entry.name, *cells(view, entry, hedged=not shape.chosen)] for entry in view.entries(places)]
-    names = [*headings(shape, INTERVAL), *(["projected"] if view.projected is not None else [])]
+    entries = _named(view.entries(places), answer)
+    rows = [[entry.name, *cells(view, entry, hedged=not shape.chosen, words=words)] for entry in entries]
+    names = [*map(words, headings(shape, INTERVAL)), *(["projected"] if view.projected is not None else [])]
     if truth is not None:
-        names.append("true")
-        rows = [[*line, wording.share(value)] for line, value in zip(rows, truth, strict=True)]
+        names.append(words("true"))
+        rows = [[*line, words.share(value)] for line, value in zip(rows, truth, strict=True)]
     remark = ""
     if len(rows) < view.size:
         every = wording.count(view.size)
@@ -561,34 +582,42 @@ def _entries(view: View, answer: Answer) -> dict[str, Any]:
     return {"headings": names, "rows": rows, "remark": remark}
 
 
-def _picture(view: View, answer: Answer) -> Markup | None:
+def _named(entries: list[AnswerLine], answer: Answer) -> list[AnswerLine]:
+    """Return the entries with the answer's own names, where it has them."""
+    if not answer.names:
+        return entries
+    return [replace(entry, name=name) for entry, name in zip(entries, answer.names, strict=True)]
+
+
+def _picture(view: View, answer: Answer, words: Translation) -> Markup | None:
     """Return the picture of a view, of the kind that its shape states; None without one."""
-    drawn, entries = view.shape.picture, view.entries()
+    drawn, entries = view.shape.picture, _named(view.entries(), answer)
     if drawn is None:
         return None
     if drawn.kind == "bars":
-        return Markup(bars_picture(entries[: drawn.most], answer.truth))
+        return Markup(bars_picture(entries[: drawn.most], answer.truth, words=words))
     if drawn.kind == "bins":
         return Markup(histogram_picture(entries))
     if view.curve is not None:
         return Markup(distribution_picture(view.curve.some(MOST_ROWS), entries))
     (entry,), truth = entries, None if answer.truth is None else answer.truth[0]
-    return Markup(mean_picture(entry.value, entry.low, entry.high, view.support or (entry.low, entry.high), truth))
+    bounds = view.support or (entry.low, entry.high)
+    return Markup(mean_picture(entry.value, entry.low, entry.high, bounds, truth, words))
 
 
-def _legend(view: View, answer: Answer) -> list[tuple[str, str]]:
+def _legend(view: View, answer: Answer, words: Translation) -> list[tuple[str, str]]:
     """Return style and meaning of each mark in the picture."""
     drawn = view.shape.picture
     if drawn is None:
         return []
-    fields = {"confidence": f"{CONFIDENCE:.0%}", "each": drawn.each[view.simultaneous]}
-    legend = [(sign, words.format(**fields)) for sign, words in drawn.legend]
-    return [*legend, ("truth", drawn.truth)] if answer.truth is not None and drawn.truth else legend
+    fields = {"confidence": words.number(f"{CONFIDENCE:.0%}"), "each": drawn.each[view.simultaneous]}
+    legend = [(sign, words(meaning, **fields)) for sign, meaning in drawn.legend]
+    return [*legend, ("truth", words(drawn.truth))] if answer.truth is not None and drawn.truth else legend
 
 
-def _axis(view: View) -> str:
+def _axis(view: View, words: Translation) -> str:
     """Return words for the stretch of the range that the axis of a single number shows."""
     if view.shape.label or view.support is None:
         return ""
-    low, high = (wording.near(end) for end in view.support)
-    return f". The axis shows a stretch of the range {low} to {high}."
+    low, high = (words.number(wording.near(end)) for end in view.support)
+    return words(". The axis shows a stretch of the range {low} to {high}.", low=low, high=high)

@@ -285,6 +285,10 @@ class ComposedProfile(PrivacyProfile):
                 break
         return self.epsilon(delta)
 
+    def seems_above(self, delta: float, ceiling: float) -> bool:
+        """Return whether epsilon(delta) is guessed above the ceiling; see `PrivacyProfile.seems_above`."""
+        return 0.0 < ceiling < _HOPEFUL * self.vanishes_at and self._expected_side(check_delta(delta), ceiling) > 0
+
     def _expected_side(self, delta: float, ceiling: float) -> int:
         """Return 1 if epsilon is guessed above the ceiling, -1 if below or so near that only all values tell, else 0.
 
