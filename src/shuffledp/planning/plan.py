@@ -333,8 +333,8 @@ The second holds where smaller budgets change the shape of reports: a cap may th
 """
 
 
-@dataclass(frozen=True, eq=False)
-class Alternative:
+@dataclass(frozen=True, eq=False, repr=False)
+class Alternative(Told):
     """One way to ask (randomizer, view, weights) with its predictions and certificates.
 
     Parameters
@@ -375,6 +375,15 @@ class Alternative:
     bucketing: Bucketing | None = None
     refused: str | None = None
     least: Bucketing | None = None
+
+    def _told(self) -> str:
+        rule = self.least or self.bucketing
+        way = f"{self.mechanism}, seen = {self.seen}{'' if self.weights is None else f', weights = {self.weights}'}"
+        if rule is None:
+            return f"{way}: {self.refused or 'no rounding of budgets within the target'}"
+        return (
+            f"{way}: standard error {rule.prediction.standard_error:.4g}; certified epsilon {rule.certified_epsilon!r}"
+        )
 
     @property
     def error(self) -> float:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput, cut_at_commas, shown
+from shuffledp.errors import Brief, InvalidInput, cut_at_commas, shown
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.functions import bdtr, ndtri
 from shuffledp.numerics.randomness import Randomness, simulation_random
@@ -240,7 +240,7 @@ _ALL = "all"
 """Name of the missing heading of a margin."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CrosstabEstimate(CountEstimate):
     """The estimated shares of the cells of a two-way table, row by row, with both margins and the test.
 
@@ -293,8 +293,8 @@ class CrosstabEstimate(CountEstimate):
         )
 
 
-@dataclass(frozen=True)
-class Crosstab(Question):
+@dataclass(frozen=True, repr=False)
+class Crosstab(Brief, Question):
     """The question which share of the people is in each cell of a two-way table: a cross-tabulation of two columns.
 
     Everybody reports one cell, so the guarantee is that of a frequency over as many categories as there are cells.

@@ -228,7 +228,7 @@ def _numbered(place: int) -> str:
 VECTOR_SEEN: tuple[Seen, ...] = ("reports", "levels")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class VectorEstimate(Estimate):
     """An estimated mean vector with an interval for each coordinate by itself.
 

@@ -254,7 +254,7 @@ _MOST_WINDOW = 1 << 13
 """Largest number of counts over which the law of one side of a difference is laid out."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CountDifference(Estimate):
     """A difference of two estimates made of independent counts, whose intervals invert the joint law; see the module.
 

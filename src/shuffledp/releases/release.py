@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput, Told
+from shuffledp.errors import Brief, InvalidInput, Told
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.questions.question import Question, Weights
 from shuffledp.setting import Guarantee
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 # Counts and sums: shares and means times the number of records, which is public.
 
 
-@dataclass(frozen=True, eq=False)
-class Amounts:
+@dataclass(frozen=True, eq=False, repr=False)
+class Amounts(Brief):
     """Counts of records, or sums over them, with their intervals.
 
     Parameters
@@ -310,7 +310,7 @@ class Release:
         worth = "" if self.private else "; NOT PRIVATE, a simulation"
         return (
             f"{self.question.name}: {answer}{more}; 95% intervals; central epsilon at most "
-            f"{self.guarantee.epsilon.upper:.4g} at delta = {self.guarantee.delta:g}; {counted_people(self)}{worth}"
+            f"{self.guarantee.epsilon.upper!r} at delta = {self.guarantee.delta!r}; {counted_people(self)}{worth}"
         )
 
 
