@@ -455,14 +455,14 @@ def demo(
 
     shuffledp demo --report shuffledp-demo.html
     """
-    from shuffledp.cli.demo.table import TABLE, run_demo, write_table
+    from shuffledp.cli.demo.table import TABLE, TABLE_COLUMNS, run_demo, write_table
 
     if where:
         typer.echo(str(TABLE))
         raise typer.Exit
     if table is not None:
         write_table(table)
-        typer.echo(f"{table}: 48,842 people, with the columns hours, income, education and budget (1, 2 or 4)")
+        typer.echo(f"{table}: 48,842 people, with the columns {TABLE_COLUMNS}")
         raise typer.Exit
     if what == "collection":
         from shuffledp.cli.demo.collection import run_demo_collection

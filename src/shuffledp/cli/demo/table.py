@@ -41,6 +41,10 @@ EDUCATIONS = {
 """The categories, each with the entries of the table that belong to it."""
 FRACTIONS = ((0.54, 1.0), (0.37, 2.0), (0.09, 4.0))
 """Shares of cautious, medium and liberal users (those of GSPA, Figure 3), and the local budget of each."""
+CONSENTS = ("careful", "medium", "open")
+"""Words for the budgets of `FRACTIONS`."""
+TABLE_COLUMNS = "hours, income, education, budget (1, 2 or 4) and consent (careful, medium or open)"
+"""What `write_table` writes."""
 SEEN = "reports"
 GSPA = "gspa"
 HOW_TO_READ = (
@@ -148,15 +152,17 @@ def assign_budgets(n: int, random: Randomness) -> NDArray[np.float64]:
 
 
 def write_table(path: Path) -> None:
-    """Write the people, with random budgets, as the CSV that the examples use: hours, income, education, budget."""
+    """Write the people, with random budgets and the word of each budget, as the CSV that the examples use."""
     columns = read_columns(TABLE, numbers=["hours_per_week"], texts=["income", "education"])
     hours = columns.numbers["hours_per_week"]
+    budgets = assign_budgets(hours.size, choose_random(None)).astype(np.int64)
     frame = pl.DataFrame(
         {
             "hours": hours.astype(np.int64),
             "income": columns.texts["income"],
             "education": grouped(columns.texts["education"]),
-            "budget": assign_budgets(hours.size, choose_random(None)).astype(np.int64),
+            "budget": budgets,
+            "consent": np.array(CONSENTS)[np.searchsorted([budget for _, budget in FRACTIONS], budgets)],
         }
     )
     with reserved(path, "--table") as file:
