@@ -82,7 +82,7 @@ class Amounts(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(Told):
     """A released estimate together with its guarantee.
 
     Parameters
@@ -287,15 +287,12 @@ class Release:
     def _index(self) -> dict[str, Any]:
         labels = self.categories
         if labels is None:
-            size = np.asarray(self.estimate).size
-            return {} if size == 1 else {"coordinate": list(range(size))}
+            from shuffledp.questions.vectors import coordinates  # which few releases need
+
+            return {} if (size := np.asarray(self.estimate).size) == 1 else coordinates(self.question, size)
         if isinstance(labels[0], tuple):
             return {"low": [low for low, _ in labels], "high": [high for _, high in labels]}  # type: ignore[misc]
         return {"label": [str(label) for label in labels]}
-
-    def __repr__(self) -> str:
-        """Return the answer, its interval and its guarantee."""
-        return f"<{self._told()}>"
 
     def _repr_html_(self) -> str:
         """Return the answer and its guarantee for a notebook: a sentence and the table."""

@@ -221,7 +221,8 @@ class Ask(Brief):
         object.__setattr__(self, "question", question)
         mechanism = question.mechanisms[0] if self.mechanism is None else self.mechanism
         object.__setattr__(self, "mechanism", choice(mechanism, "mechanism", question.mechanisms))
-        _ = self.recode, self.columns  # checked here, before anything is read
+        _ = self.recode  # checked here, as the columns are, before anything is read
+        object.__setattr__(self, "question", question.named_by(self.columns))
 
     @property
     def recode(self) -> Recode:
