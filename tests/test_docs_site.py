@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-import polars as pl
 import pytest
 from tools import check_docs_site, make_cli_reference
 
@@ -72,19 +70,10 @@ def pages_with(*kinds: str) -> list[object]:
 
 
 @pytest.fixture
-def people(tmp_path, monkeypatch):
-    """The table that the pages call people.csv, in the directory where their code runs."""
+def fresh(tmp_path, monkeypatch):
+    """An empty directory, in which the code of a page runs as it does for a reader: a page makes what it reads."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-    rows = 3000
-    columns = {
-        "age": np.linspace(18, 90, rows).round(1),
-        "hours": np.linspace(20, 60, rows).round(1),
-        "vote": ["yes", "no", "none"] * (rows // 3),
-        "budget": [0.5, 0.5, 2.0] * (rows // 3),
-        "consent": ["careful", "careful", "open"] * (rows // 3),
-    }
-    pl.DataFrame(columns).write_csv(tmp_path / "people.csv")
 
 
 def promised(body: str) -> list[str]:
@@ -103,7 +92,7 @@ def promised(body: str) -> list[str]:
         "theory/brackets.md",
     )
 )
-@pytest.mark.usefixtures("people")
+@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("page", pages_with("python"))
 def test_the_python_of_a_page_runs_and_prints_what_it_says(page):
     names: dict[str, object] = {"__name__": "__docs__"}
@@ -138,7 +127,7 @@ def run(command: str) -> tuple[int, str]:
         "referee.md",
     )
 )
-@pytest.mark.usefixtures("people")
+@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("page", pages_with("console"))
 def test_the_commands_of_a_page_run_and_print_what_it_shows(page):
     for block in blocks(page):

@@ -33,6 +33,7 @@ RESULTS = {
         sdp.release(VOTE, PEOPLE, value="vote", **ASKED), sdp.release(VOTE, PEOPLE, value="vote", **ASKED), delta=2e-6
     ),
     "dummies": lambda: sdp.calibrate_dummies({2: 1, 4: 1}, [sdp.RandomizedResponse(5)] * 3, 1e-6, law="ball"),
+    "way of a plan": lambda: RESULTS["plan"]().alternatives[0],
     "audit": lambda: sdp.audit_randomizer(sdp.RandomizedResponse(2), 1.0, trials=1000),
 }
 
@@ -53,6 +54,49 @@ def test_the_numbers_of_a_guarantee_are_not_rounded():
     found = sdp.certify(SETTING, delta=1e-6)
     assert f"at most {found.epsilon.upper!r} and at least {found.epsilon.lower!r} at delta = 1e-06" in repr(found)
     assert f"<td>{found.worst.epsilon.upper!r}</td>" in found._repr_html_()
+
+
+def test_no_number_of_a_release_is_rounded_to_the_wrong_side():
+    for budget in (0.9, 1.0, 1.1, 1.2):  # one of these is rounded down to four digits
+        release = sdp.release(VOTE, PEOPLE, value="vote", **ASKED | {"budgets": budget})
+        assert f"at most {release.guarantee.epsilon.upper!r} at delta" in repr(release)
+
+
+MANY = [f"category {number}" for number in range(500)]
+CHOSEN: dict[str, list[object]] = {"vote": [MANY[number % 500] for number in range(2000)], "x": [0.25] * 2000}
+
+
+def of_many(question: Any, column: str = "vote") -> Any:
+    return sdp.release(question, CHOSEN, value=column, budgets=4.0, seen="reports", delta=1e-6)
+
+
+LONG = {
+    "question": lambda: sdp.Frequency(MANY),
+    "items": lambda: sdp.FrequentItems(MANY),
+    "quantiles": lambda: sdp.Quantiles(0, 1, tuple(number / 1000 for number in range(1, 1000))),
+    "ask": lambda: sdp.Ask(sdp.Frequency(MANY), "vote"),
+    "people": lambda: sdp.People(CHOSEN, budgets=1.0, person="x"),
+    "analysis": lambda: of_many(sdp.Frequency(MANY)).analysis,
+    "counts": lambda: of_many(sdp.Frequency(MANY)).counts(),
+    "tried": lambda: of_many(sdp.FrequentItems(MANY)).tried,
+    "distribution": lambda: of_many(sdp.Quantiles(0, 1, (0.5,), bins=256), "x").distribution,
+    "ball": lambda: sdp.calibrate_dummies({2: 1}, [sdp.RandomizedResponse(5)] * 12, 1e-6, law="ball").dummies,
+    "filter": lambda: sdp.PrivacyFilter.within(epsilon=1.0, delta=1e-6),
+    "bounds": lambda: sdp.bounds,
+}
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("name", LONG)
+def test_what_is_long_is_cut(name):
+    told = repr(LONG[name]())
+    assert len(told) < 2 * LONGEST
+    assert "\n" not in told
+    assert " object at 0x" not in told
+
+
+def test_people_show_no_record():
+    assert "category" not in repr(sdp.People(CHOSEN, budgets=1.0))
 
 
 @pytest.mark.costly

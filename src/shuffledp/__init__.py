@@ -133,6 +133,7 @@ if TYPE_CHECKING:
     from shuffledp.releases.wrappers import mean_of_table as mean_of_table
     from shuffledp.releases.wrappers import quantiles_of_table as quantiles_of_table
     from shuffledp.releases.wrappers import variance_of_table as variance_of_table
+    from shuffledp.releases.wrappers import vector_mean_of_table as vector_mean_of_table
     from shuffledp.setting import Evidence as Evidence
     from shuffledp.setting import Guarantee as Guarantee
     from shuffledp.setting import Kind as Kind

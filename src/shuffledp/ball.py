@@ -23,7 +23,7 @@ from typing import Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput, attempt, shown
+from shuffledp.errors import Brief, InvalidInput, attempt, shown
 from shuffledp.numerics.functions import correlated, exp_lower, exp_rounded, expm1_rounded, log_rounded
 from shuffledp.numerics.randomness import Randomness
 
@@ -139,8 +139,8 @@ class Column:
         return _balls(self.size - 1, radius)
 
 
-@dataclass(frozen=True)
-class BallDummies:
+@dataclass(frozen=True, repr=False)
+class BallDummies(Brief):
     """One joint law of the dummies of several columns (questions), as docs/theorems/ball.md defines it.
 
     Parameters

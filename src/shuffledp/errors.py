@@ -18,10 +18,11 @@ import csv
 import html
 import math
 import re
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -287,8 +288,20 @@ def attempt(make: Callable[[], T], errors: tuple[type[ShuffleDPError], ...] = RE
 
 # Results that say themselves in a line, and in a notebook in a line and a table.
 
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 60
 MOST_ROWS = 12
 """Largest number of rows of a table in a notebook."""
+
+
+class Brief:
+    """A dataclass whose `repr` cuts long fields, such as a thousand categories; taken as `Told` is."""
+
+    def __repr__(self) -> str:
+        """Return the class with each field, in a line."""
+        named_fields: tuple[Any, ...] = fields(self)  # type: ignore[arg-type]  # subclasses are dataclasses
+        texts = (f"{each.name}={_SHORT.repr(getattr(self, each.name))}" for each in named_fields if each.repr)
+        return " ".join(f"{type(self).__qualname__}({', '.join(texts)})".split())
 
 
 class Told(ABC):

@@ -1,11 +1,55 @@
-"""Constructor parameters as scikit-learn expects them, without importing it: read and changed by name."""
+"""Parameters by name: those of constructors, as scikit-learn expects them without importing it; and renamed ones."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+import warnings
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, Self, TypeVar
 
 from shuffledp.errors import InvalidInput, shown
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+
+def renamed(now: Mapping[str, str], *, when: str | None = None) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
+    """Return a decorator by which a function accepts keywords of the last version, with a FutureWarning.
+
+    Parameters
+    ----------
+    now : mapping of str to str
+        Old names and their present ones. They are replaced together, so that two may change places.
+    when : str, optional
+        The old name without which none is replaced; for names that have another meaning now.
+
+    Examples
+    --------
+    >>> @renamed({"epsilon0": "budgets"})
+    ... def ask(*, budgets):
+    ...     return budgets
+    >>> ask(budgets=1.0)
+    1.0
+    """
+
+    def accepting(function: Callable[P, Result]) -> Callable[P, Result]:
+        @wraps(function)
+        def called(*args: P.args, **words: P.kwargs) -> Result:
+            given = [name for name in now if name in words] if when is None or when in words else []
+            if given:
+                name = function.__name__
+                presents = {now.get(word, word): value for word, value in words.items()}
+                if len(presents) < len(words):
+                    raise TypeError(f"{name}() got an argument by its old and by its present name: {', '.join(words)}")
+                changes = ", ".join(f"`{old}` is now `{now[old]}`" for old in given)
+                warnings.warn(f"{name}(): the argument {changes}", FutureWarning, stacklevel=2)
+                return function(*args, **presents)  # type: ignore[arg-type]
+            return function(*args, **words)
+
+        return called
+
+    return accepting
 
 
 class Parameters:

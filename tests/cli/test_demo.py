@@ -40,7 +40,8 @@ def test_the_first_screen_fits_a_terminal_and_helps(screen):
 def test_the_table_that_the_examples_ask(run, tmp_path):
     assert "48,842 people" in run("demo", "--table", "people.csv").out
     people = pl.read_csv(tmp_path / "people.csv")
-    assert people.columns == ["hours", "income", "education", "budget"]
+    assert people.columns == ["hours", "income", "education", "budget", "consent"]
     assert set(people["education"]) == set(EDUCATIONS)
+    assert dict(people.select("budget", "consent").unique().rows()) == {1: "careful", 2: "medium", 4: "open"}
     assert people["budget"].value_counts(sort=True).rows() == [(1, 26374), (2, 18072), (4, 4396)]
     assert people["hours"].mean() == pytest.approx(40.422382, abs=1e-6)

@@ -144,7 +144,7 @@ def test_a_person_can_read_it(run, wave, kind):
         (("a.json", "old.json"), "old.json is no release of one question"),
         (("a.json", "zero.json"), "zero.json is no release of one question"),
         (("a.json", "v.json"), "have a difference here; got variance"),
-        (("a.json", "other.json"), "the same categories or bins"),
+        (("a.json", "other.json"), "the same categories, bins or columns"),
         (("a.json", "p.csv"), "p.csv is no release of one question"),
         (("a.json", "m.json", "--question", "vote"), "there is none; leave it out"),
     ],

@@ -57,7 +57,7 @@ def of_table(given: dict[str, Any]) -> object:
 def as_class(given: dict[str, Any]) -> object:
     options = {name: given[name] for name in given if name not in ("low", "high", "value", "budgets", "person")}
     estimator = sdp.MeanEstimator(given["low"], given["high"], **options)
-    return estimator.fit_table(PEOPLE, given["value"], epsilon0=given["budgets"], person=given.get("person"))
+    return estimator.fit_table(PEOPLE, given["value"], budgets=given["budgets"], person=given.get("person"))
 
 
 def as_people_and_terms(given: dict[str, Any]) -> object:
@@ -261,10 +261,10 @@ def test_person_rows_and_ledger_work_on_every_front(tmp_path, capsys):
         return sdp.mean_of_table(table, "hours", 0.0, 100.0, 1.0, person="who", **options)
 
     def as_fit(**options: Any) -> Any:
-        return sdp.MeanEstimator(0.0, 100.0, **options).fit(numbers, epsilon0=1.0, person=PERSONS).fitted()
+        return sdp.MeanEstimator(0.0, 100.0, **options).fit(numbers, budgets=1.0, person=PERSONS).fitted()
 
     def as_fit_table(**options: Any) -> Any:
-        return sdp.MeanEstimator(0.0, 100.0, **options).fit_table(table, "hours", epsilon0=1.0, person="who").fitted()
+        return sdp.MeanEstimator(0.0, 100.0, **options).fit_table(table, "hours", budgets=1.0, person="who").fitted()
 
     def as_release(**options: Any) -> Any:
         return sdp.release(sdp.Mean(0.0, 100.0), table, value="hours", budgets=1.0, person="who", **options)

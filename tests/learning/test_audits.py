@@ -19,7 +19,7 @@ from shuffledp.learning.inputs import read_digits, sample_folder
 from shuffledp.learning.messages import Clipping
 from shuffledp.learning.network import Network
 from shuffledp.numerics.randomness import simulation_random
-from shuffledp.reproduce.training import Reading, train_as_published
+from shuffledp.reproduce.training import PaperReading, train_as_published
 
 MNIST = os.environ.get("SHUFFLEDP_MNIST")
 DRAW = np.random.default_rng(0)
@@ -53,7 +53,7 @@ def honest(network, weights, clipping):
 def audited(train, test, *, blocks, epochs, epsilon=0.5, hidden=1000, step=0.05):
     """Swap audit of the published reading and of honest clipping at the same model."""
     m = train[1].size // blocks
-    reading = Reading("gaussian", "average-l2", 2.0, m, hidden=hidden, step=step, epochs=epochs)
+    reading = PaperReading("gaussian", "average-l2", 2.0, m, hidden=hidden, step=step, epochs=epochs)
     run = train_as_published(*train, test, np.full(blocks, epsilon), reading, seed=0)
     assert run.guarantee is None
     block = tuple(part[:m] for part in train)
@@ -143,9 +143,9 @@ def test_audits_refuse_what_they_cannot_use():
 def test_the_published_training_refuses_unknown_readings():
     one = (np.eye(4), np.array([0, 1, 0, 1]))
     with pytest.raises(InvalidInput, match="reading is unknown"):
-        train_as_published(*one, one, [1.0], Reading("gaussian", "maybe", 1.0, 2, hidden=2, epochs=1), seed=0)
+        train_as_published(*one, one, [1.0], PaperReading("gaussian", "maybe", 1.0, 2, hidden=2, epochs=1), seed=0)
     with pytest.raises(InvalidInput, match="positive budget"):
-        train_as_published(*one, one, [0.0], Reading("gaussian", "none", 1.0, 2, hidden=2, epochs=1), seed=0)
+        train_as_published(*one, one, [0.0], PaperReading("gaussian", "none", 1.0, 2, hidden=2, epochs=1), seed=0)
 
 
 @pytest.mark.parametrize("clipped", ["average-l2", "average-l1", "average-column-sum", "examples-l1", "examples-l2"])
@@ -155,7 +155,7 @@ def test_every_reading_bounds_what_it_says(clipped):
 
     assert clipped in CLIPPED_NORMS
     features, labels = DRAW.normal(size=(30, 5)) * 20, DRAW.integers(3, size=30)
-    reading = Reading("laplace", clipped, 0.1, 1, hidden=6, step=1.0, epochs=1)
+    reading = PaperReading("laplace", clipped, 0.1, 1, hidden=6, step=1.0, epochs=1)
     run = train_as_published(features, labels, (features, labels), [np.inf], reading, seed=4)
     moved = run.weights - run.network.initial(simulation_random(4))
     if clipped == "average-column-sum":

@@ -219,7 +219,7 @@ def test_bernoulli_compares_integers():
     assert random.bernoulli(np.array([5, 6, 6], dtype=np.uint64), 3).tolist() == [True, True, False]
 
 
-@pytest.mark.parametrize("thresholds", [-1, 2**64, np.array([0.5]), np.zeros(2, dtype=np.uint64)])
+@pytest.mark.parametrize("thresholds", [-1, 2**64, 0.88, True, np.array([0.5]), np.zeros(2, dtype=np.uint64)])
 def test_bad_threshold(thresholds):
     with pytest.raises(InvalidInput, match="threshold"):
         simulation_random(1).bernoulli(thresholds, 1)

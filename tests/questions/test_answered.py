@@ -113,4 +113,4 @@ def test_what_is_refused():
         sdp.release(sdp.Mean(2, 10), values, **{**ask, "missing_as": "none"})
     with pytest.raises(InvalidInput, match=r"row 1 is missing; say with `missing_as` .* or no-answer for the mean"):
         sdp.release(sdp.Mean(2, 10), values, **{**ask, "missing_as": None})
-    assert sdp.MeanEstimator(2, 10, missing_as=NO_ANSWER, delta=1e-6).fit(values["x"], epsilon0=2.0).release_.n == 300
+    assert sdp.MeanEstimator(2, 10, missing_as=NO_ANSWER, delta=1e-6).fit(values["x"], budgets=2.0).release_.n == 300

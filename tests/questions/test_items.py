@@ -342,7 +342,7 @@ def test_the_fronts_ask_the_same():
     table = pl.DataFrame({"dest": items})
     second = sdp.frequent_items_of_table(table, "dest", 4.0, random=sdp.simulation_random(3), **options)
     third = sdp.FrequentItemsEstimator(["ATL", "LAX", "ORD"], delta=1e-6, random=sdp.simulation_random(3))
-    assert first.categories == second.categories == third.fit(items, epsilon0=4.0).items_ == ("ORD", "ATL")
+    assert first.categories == second.categories == third.fit(items, budgets=4.0).items_ == ("ORD", "ATL")
     assert np.array_equal(first.estimate, second.estimate)
     assert np.array_equal(first.estimate, third.frequencies_)
 

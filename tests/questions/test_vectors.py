@@ -25,9 +25,7 @@ def data(n, d, norm, bound=2.0, seed=0):
 
 
 def ask(x, epsilon0=1.0, **options):
-    return estimate_vector_mean(
-        x, epsilon0, **{"norm": "l2", "bound": 2.0, "seen": "reports", "delta": 1e-6, **options}
-    )
+    return estimate_vector_mean(x, epsilon0, **{"norm": 2.0, "seen": "reports", "delta": 1e-6, **options})
 
 
 @pytest.mark.costly(
@@ -128,7 +126,7 @@ def test_the_best_family_is_taken():
 def test_predicted_error_is_the_one_reported(norm):
     d, n, epsilon0 = 30, 4000, 2.0
     x = data(n, d, norm)
-    release = ask(x, epsilon0, norm=norm, random=simulation_random(5))
+    release = ask(x, epsilon0, kind=norm, random=simulation_random(5))
     family = vector_family(d, norm, 2.0, epsilon0)
     predicted = family.bound * np.sqrt((predicted_error(family, epsilon0) + 1.0) / n)
     assert isinstance(release.analysis, VectorEstimate)
@@ -158,8 +156,8 @@ def test_release_carries_its_guarantee():
 def test_clip_shortens_but_never_invents(norm):
     x = data(50, 3, norm, bound=4.0)
     with pytest.raises(InvalidInput, match=r"norm beyond 2; say `clip`"):
-        ask(x, norm=norm)
-    assert ask(x, norm=norm, clip=True).n == 50
+        ask(x, kind=norm)
+    assert ask(x, kind=norm, clip=True).n == 50
     clipped = bounded_vectors([x], 3, norm, 2.0, Recode(clip=True))
     size = {"l1": np.abs(clipped).sum(1), "l2": np.linalg.norm(clipped, axis=1), "linf": np.abs(clipped).max(1)}[norm]
     assert size.max() <= 2.0 * (1 + 1e-15)
@@ -168,17 +166,17 @@ def test_clip_shortens_but_never_invents(norm):
     assert (clipped[inside] == x[inside]).all()
     x[3, 1] = np.nan
     with pytest.raises(InvalidInput, match="row 4 is missing"):
-        ask(x, norm=norm, clip=True)
+        ask(x, kind=norm, clip=True)
 
 
 @pytest.mark.costly(but=("l1",))
 @pytest.mark.parametrize("norm", NORMS)
 def test_one_user_and_one_dimension_are_enough(norm):
-    release = ask([[0.5]], norm=norm)
+    release = ask([[0.5]], kind=norm)
     assert release.estimate.shape == (1,)
     assert np.isfinite(release.standard_error).all()
     assert (release.standard_error > 0).all()
-    assert ask([[0.5, 0.1]], 0.001, norm=norm, seen="levels").analysis.l2_error < np.inf
+    assert ask([[0.5, 0.1]], 0.001, kind=norm, seen="levels").analysis.l2_error < np.inf
     exact = ask(np.tile([1.0, -0.5], (4000, 1)), 700.0, norm=norm, random=simulation_random(3))
     assert np.abs(exact.estimate - [1.0, -0.5]).max() < 6 * exact.standard_error.max()
 
@@ -205,8 +203,8 @@ def test_the_guarantee_comes_before_the_records(monkeypatch):
         (np.zeros((0, 3)), {}, r"shape \(n, d\)"),
         ([[1.0], [2.0, 3.0]], {}, "one entry per user"),
         ([["a", "b"]], {}, "vectors must be numbers"),
-        ([[1.0, 0.0]], {"norm": "l3"}, "norm must be one of"),
-        ([[1.0, 0.0]], {"bound": -1.0}, "bound must be a positive"),
+        ([[1.0, 0.0]], {"kind": "l3"}, "kind must be one of"),
+        ([[1.0, 0.0]], {"norm": -1.0}, "norm must be a positive"),
         ([[1.0, 0.0]], {"seen": "sum"}, "seen must be one of reports, levels"),
         ([[1.0, 0.0]], {"epsilon0": 0.0}, "every epsilon0 is 0"),
         ([[1.0, 0.0]], {"epsilon0": [1.0, 2.0]}, "1 records need 1 budgets"),

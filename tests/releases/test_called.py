@@ -26,8 +26,9 @@ OF_TABLE = {
     sdp.quantiles_of_table: (0, 9, 0.5),
     sdp.variance_of_table: (0, 9),
     sdp.frequent_items_of_table: (),
+    sdp.vector_mean_of_table: (9.0,),
 }
-NEEDED = {"bins": 4, "norm": "l2", "bound": 1.0}
+NEEDED = {"bins": 4, "norm": 1.0}
 BUDGETS = [1.0, 2.0] * 50
 
 
@@ -72,3 +73,26 @@ def test_classes_name_themselves():
 def test_columns_of_arrays_may_be_named_by_numbers():
     found = sdp.release(sdp.Mean(0, 9), {0: NUMBERS}, value=0, budgets=1.0, delta=1e-6)
     assert found.n == 100
+
+
+OLD = {
+    "epsilon0": lambda: sdp.mean_of_table(TABLE, "x", 0, 9, epsilon0=1.0, delta=1e-6),
+    "probabilities": lambda: sdp.estimate_quantiles(NUMBERS, 0, 9, probabilities=0.5, budgets=1.0, bins=4, delta=1e-6),
+    "bound": lambda: sdp.estimate_vector_mean([[0.0], [1.0]] * 50, 1.0, norm="linf", bound=2.0, delta=1e-6),
+    "fit": lambda: sdp.MeanEstimator(0, 9, delta=1e-6).fit(NUMBERS, epsilon0=1.0).release_,
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_a_keyword_of_0_2_0_works_with_a_warning(name):
+    with pytest.warns(FutureWarning, match=r"\(\): the argument `\w+` is now `\w+`") as warned:
+        assert OLD[name]().n == 100
+    assert warned[0].filename == __file__
+
+
+def test_old_names_that_changed_places_keep_their_meaning():
+    with pytest.warns(FutureWarning, match="`norm` is now `kind`, `bound` is now `norm`"):
+        found = sdp.estimate_vector_mean([[0.0], [1.0]] * 50, 1.0, norm="linf", bound=2.0, delta=1e-6)
+    assert found.question == sdp.VectorMean(1, 2.0, "linf")
+    with pytest.raises(TypeError, match=r"^mean_of_table\(\) got an argument by its old and by its present name"):
+        sdp.mean_of_table(TABLE, "x", 0, 9, epsilon0=1.0, budgets=1.0, delta=1e-6)

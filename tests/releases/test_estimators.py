@@ -51,7 +51,7 @@ def test_fitting_is_the_function():
     with pytest.raises(InvalidInput, match=r"^this FrequencyEstimator is not fitted yet; call fit or fit_table first$"):
         _ = fitted.frequencies_
     fitted = FrequencyEstimator(list("abc"), delta=1e-6, seen="levels", random=simulation_random(1))
-    assert fitted.fit(RECORDS, epsilon0=budgets) is fitted
+    assert fitted.fit(RECORDS, budgets=budgets) is fitted
     other = estimate_frequency(RECORDS, list("abc"), budgets, seen="levels", delta=1e-6, random=simulation_random(1))
     assert np.array_equal(fitted.frequencies_, np.asarray(other.estimate))
     assert np.array_equal(fitted.standard_error_, np.asarray(other.standard_error))
@@ -62,18 +62,18 @@ def test_fitting_is_the_function():
 
 def test_columns_of_one_are_columns():
     two_d = np.array(VALUES)[:, None]
-    fitted = MeanEstimator(0, 10, delta=1e-6, random=simulation_random(4)).fit(two_d, epsilon0=1.0)
+    fitted = MeanEstimator(0, 10, delta=1e-6, random=simulation_random(4)).fit(two_d, budgets=1.0)
     other = estimate_mean(VALUES, 0, 10, 1.0, seen="reports", delta=1e-6, random=simulation_random(4))
     assert (fitted.mean_, fitted.standard_error_) == (other.estimate, other.standard_error)
     with pytest.raises(InvalidInput, match=r"^X must have one column; got 2; "):
-        MeanEstimator(0, 10, delta=1e-6).fit(np.zeros((5, 2)), epsilon0=1.0)
+        MeanEstimator(0, 10, delta=1e-6).fit(np.zeros((5, 2)), budgets=1.0)
     with pytest.raises(InvalidInput, match=r"^there are 2 different budgets, so `seen` is needed"):
-        MeanEstimator(0, 10, delta=1e-6).fit([1.0, 2.0], epsilon0=[1.0, 2.0])
+        MeanEstimator(0, 10, delta=1e-6).fit([1.0, 2.0], budgets=[1.0, 2.0])
 
 
 def test_tables():
     people = pl.DataFrame({"answer": RECORDS, "hours": VALUES, "consent": ["open", "strict"] * 200})
     asked = RowBudgets("consent", {"open": 3.0, "strict": 0.5})
-    fitted = FrequencyEstimator(list("abc"), delta=1e-6, seen="reports").fit_table(people, "answer", epsilon0=asked)
+    fitted = FrequencyEstimator(list("abc"), delta=1e-6, seen="reports").fit_table(people, "answer", budgets=asked)
     assert fitted.guarantee_.setting.budgets.epsilons.tolist() == [0.5, 3.0]
-    assert MeanEstimator(0, 10, delta=1e-6).fit_table(people, "hours", epsilon0=1.0).n_users_ == 400
+    assert MeanEstimator(0, 10, delta=1e-6).fit_table(people, "hours", budgets=1.0).n_users_ == 400

@@ -104,18 +104,18 @@ def test_estimates_are_near_the_truth(people, seen, weights):
         ({"seen": None}, r"^there are 3 different budgets, so `seen` is needed"),
         ({"seen": "sum"}, r"^seen must be one of reports, levels; got 'sum'$"),
         ({"value": "consent"}, r"^consent in row 1 is not a number"),
-        ({"epsilon0": 0.0}, r"^every epsilon0 is 0"),
+        ({"budgets": 0.0}, r"^every epsilon0 is 0"),
         ({"weights": "best"}, r"^weights must be one of population, precision"),
         ({"rows": 0}, r"^a batch needs at least one row; got 0$"),
     ],
 )
 def test_bad_arguments_are_refused_by_all(people, options, message):
-    asked = {"value": "hours", "low": 0.0, "high": 99.0, "epsilon0": "budget", "seen": "reports", "delta": DELTA}
+    asked = {"value": "hours", "low": 0.0, "high": 99.0, "budgets": "budget", "seen": "reports", "delta": DELTA}
     wanted = {**asked, **options}
     with pytest.raises(InvalidInput, match=message):
         histogram_of_table(people, **{"bins": 9, **wanted})
     with pytest.raises(InvalidInput, match=message):
-        quantiles_of_table(people, **{"bins": 9, "probabilities": 0.5, **wanted})
+        quantiles_of_table(people, **{"bins": 9, "at": 0.5, **wanted})
     if "bins" not in options:
         with pytest.raises(InvalidInput, match=message):
             variance_of_table(people, **wanted)
@@ -142,21 +142,21 @@ def test_the_sklearn_shape(people):
     other = estimate_histogram(
         people["hours"], 0, 99, 9, 2.0, mechanism="subset", seen="reports", delta=DELTA, random=simulation_random(4)
     )
-    assert fitted.fit(values, epsilon0=2.0) is fitted
+    assert fitted.fit(values, budgets=2.0) is fitted
     assert np.array_equal(fitted.frequencies_, np.asarray(other.estimate))
     assert np.array_equal(fitted.standard_error_, np.asarray(other.standard_error))
     assert fitted.bin_edges_.tolist() == pytest.approx(np.linspace(0, 99, 10))
     assert (fitted.private_, fitted.n_users_) == (False, N)
     assert fitted.guarantee_.epsilon == other.guarantee.epsilon
     median = QuantileEstimator(0, 99, [0.5], bins=33, delta=DELTA, seen="levels", random=simulation_random(4))
-    median.fit_table(people, "hours", epsilon0="budget")
+    median.fit_table(people, "hours", budgets="budget")
     low, high = median.confidence_interval(0.99)
     assert low[0] < median.quantiles_[0] < high[0]
     assert repr(QuantileEstimator(0, 1, np.array([0.5]), bins=8, delta=DELTA)) == (
         "QuantileEstimator(low=0, high=1, at=array([0.5]), bins=8, delta=1e-06)"
     )
-    assert HistogramEstimator(0, 99, bins=9, delta=DELTA).fit_table(people, "hours", epsilon0=1.0).n_users_ == N
-    assert QuantileEstimator(0, 99, bins=9, delta=DELTA).fit(values, epsilon0=1.0).quantiles_.shape == (3,)
+    assert HistogramEstimator(0, 99, bins=9, delta=DELTA).fit_table(people, "hours", budgets=1.0).n_users_ == N
+    assert QuantileEstimator(0, 99, bins=9, delta=DELTA).fit(values, budgets=1.0).quantiles_.shape == (3,)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 5e199), (-1e154, 1e154), (0.0, 5e-99)])

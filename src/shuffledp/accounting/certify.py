@@ -199,6 +199,9 @@ class Keyed(Mapping[str, AmplificationBound]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)
 
+    def __repr__(self) -> str:
+        return f"<{len(self)} bounds by key: {', '.join(self)}>"
+
     def __len__(self) -> int:
         return len(self._known)
 

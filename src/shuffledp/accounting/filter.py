@@ -101,6 +101,14 @@ class PrivacyFilter:
             raise InvalidInput("outside must be a probability in (0, 1); got 0; 1e-2 of delta is customary")
         self._squares, self._shares = Fraction(0), Fraction(0)  # exact: doubles are fractions
 
+    def __repr__(self) -> str:
+        """Return the limit and what was spent of it, in a line."""
+        limit, spent = self._limit, self.spent
+        return (
+            f"<PrivacyFilter: mu at most {limit.mu!r} and shares at most {limit.outside!r}; spent mu {spent.mu!r} and "
+            f"shares {spent.outside!r}>"
+        )
+
     @classmethod
     def within(cls, epsilon: float, delta: float) -> PrivacyFilter:
         """Return the filter that keeps (epsilon, delta)-differential privacy over all admitted collections.

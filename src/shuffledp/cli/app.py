@@ -311,11 +311,11 @@ def amplify(**typed: Any) -> None:
 
     shuffledp amplify --level 0.5:9000 --level 2:1000 --seen reports --randomizer rr --delta 1e-6
     """
-    from shuffledp.cli.calibrate import Outputs, run_amplify
+    from shuffledp.cli.calibrate import CalibrationOutputs, run_amplify
 
     bounds = o.parse_bounds(typed["bounds"])
     people, question = _population_and_situation(typed)
-    outputs = Outputs(typed["json"], typed["report"], typed["levels_out"], typed["curve"], typed["renyi"],
+    outputs = CalibrationOutputs(typed["json"], typed["report"], typed["levels_out"], typed["curve"], typed["renyi"],
                       typed["board"])  # fmt: skip
     run_amplify(question.about(people.budgets()), typed["delta"], outputs, bounds)
 
@@ -327,7 +327,7 @@ def calibrate(**typed: Any) -> None:
 
     shuffledp calibrate --target-epsilon 1 --n 10000 --delta 1e-6
     """
-    from shuffledp.cli.calibrate import Outputs, run_calibrate
+    from shuffledp.cli.calibrate import CalibrationOutputs, run_calibrate
 
     if typed["find"] == "dummies":
         _find_dummies(typed)
@@ -337,7 +337,7 @@ def calibrate(**typed: Any) -> None:
         raise InvalidInput("--promise and --questions belong to --find dummies; add it, or leave them out")
     if typed["target_epsilon"] is None:
         raise InvalidInput("--target-epsilon E is needed: the central epsilon that must hold")
-    outputs = Outputs(typed["json"], typed["report"])
+    outputs = CalibrationOutputs(typed["json"], typed["report"])
     run_calibrate(typed["target_epsilon"], typed["delta"], typed["find"], people, question, outputs)
 
 
@@ -455,14 +455,14 @@ def demo(
 
     shuffledp demo --report shuffledp-demo.html
     """
-    from shuffledp.cli.demo.table import TABLE, run_demo, write_table
+    from shuffledp.cli.demo.table import TABLE, TABLE_COLUMNS, run_demo, write_table
 
     if where:
         typer.echo(str(TABLE))
         raise typer.Exit
     if table is not None:
         write_table(table)
-        typer.echo(f"{table}: 48,842 people, with the columns hours, income, education and budget (1, 2 or 4)")
+        typer.echo(f"{table}: 48,842 people, with the columns {TABLE_COLUMNS}")
         raise typer.Exit
     if what == "collection":
         from shuffledp.cli.demo.collection import run_demo_collection

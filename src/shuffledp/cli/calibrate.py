@@ -69,7 +69,7 @@ CURVE_DEPTH = 1e-6
 
 
 @dataclass(frozen=True)
-class Outputs:
+class CalibrationOutputs:
     """The options that say where results go: JSON instead of tables, and the path of each file, None without it.
 
     The files are an HTML page (`report`), all levels, the privacy profile (`curve`), Renyi divergences and a page for a
@@ -96,7 +96,7 @@ class Outputs:
         return {option: path for option, path in paths.items() if path is not None}
 
 
-def run_amplify(setting: Setting, delta: float, outputs: Outputs, bounds: str | None) -> None:
+def run_amplify(setting: Setting, delta: float, outputs: CalibrationOutputs, bounds: str | None) -> None:
     """Certify a setting, print the guarantee, and write the files that were asked for.
 
     Parameters
@@ -167,7 +167,7 @@ def _renyi_csv(guarantee: Guarantee) -> Iterator[str]:
         yield f"{order!r},{divergence.lower!r},{divergence.upper!r}\n"
 
 
-def tell_written(outputs: Outputs) -> None:
+def tell_written(outputs: CalibrationOutputs) -> None:
     """Print the names of the files that were written."""
     for path in outputs.files.values():
         console().print(f"Written: {path.resolve()}", soft_wrap=True, highlight=False)
@@ -210,7 +210,12 @@ MOST_SHOWN = 12
 
 
 def run_calibrate(
-    target: float, delta: float, find: str | None, population: Population, question: TypedSituation, outputs: Outputs
+    target: float,
+    delta: float,
+    find: str | None,
+    population: Population,
+    question: TypedSituation,
+    outputs: CalibrationOutputs,
 ) -> None:
     """Run the search, and print its result with the guarantee certified there.
 

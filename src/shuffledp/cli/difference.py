@@ -182,6 +182,8 @@ def shape_of(difference: Difference) -> Shape:
 
 def shown_label(label: dict[str, Any]) -> str:
     """Return the label of an entry as a text: a category, the edges of a bin, or a coordinate."""
+    if "coordinate" in label:
+        return str(label.get("column", label["coordinate"] + 1))
     return " to ".join(str(value) if isinstance(value, str) else near(value) for value in label.values())
 
 
@@ -191,6 +193,9 @@ def labels_of(difference: Difference) -> Iterator[dict[str, Any]]:
     It is empty for a single number, and has two keys for the edges of a bin.
     """
     keys, labels = shape_of(difference).keys, difference.before.labels
+    if keys == ("coordinate",) and labels is not None:
+        yield from ({"coordinate": place, "column": str(name)} for place, name in enumerate(labels))
+        return
     for label in labels if labels is not None else range(np.size(difference.analysis.value)):
         if len(keys) == 1:
             yield {keys[0]: label if labels is None else str(label)}
@@ -555,7 +560,7 @@ def _answer(question: str, entry: JsonObject) -> tuple[tuple[Hashable, ...] | No
     name = "estimate" if question == "vector-mean" else "frequency"
     value, error = (np.array([float(row[key]) for row in rows]) for key in (name, "standard_error"))
     if question == "vector-mean":
-        return None, value, error
+        return tuple(str(row["column"]) for row in rows if "column" in row) or None, value, error
     labels = tuple(row["category"] if question == "frequency" else (row["low"], row["high"]) for row in rows)
     return labels, value, error
 

@@ -132,7 +132,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Files:
+class PlanFiles:
     """The output files of a plan, as typed.
 
     Each field has the name of its option, and None means that the option was left out.
@@ -280,7 +280,7 @@ def plan_command(
 
     population = Population(epsilon0, n, tuple(level or ()), budgets, column, delta_column, table)
     question_options = Asked(question, k, categories, low, high, share, guess_mean, guess_deviation)
-    files = Files(json, figure, report, rounded_out, board)
+    files = PlanFiles(json, figure, report, rounded_out, board)
     if rounded_out is not None and budgets is None:
         raise InvalidInput("--rounded-out writes the table of --budgets FILE again; give the file")
     if figure is not None and figure.suffix.lower() != ".svg":
@@ -292,7 +292,7 @@ def plan_command(
     run_plan(population, question_options, wanted, files)
 
 
-def run_plan(population: Population, question_options: Asked, wanted: Wanted, files: Files) -> None:
+def run_plan(population: Population, question_options: Asked, wanted: Wanted, files: PlanFiles) -> None:
     """Make a plan, write the files, and print the plan.
 
     Parameters are the options of ``shuffledp plan``, in four groups.
@@ -381,7 +381,7 @@ def _write_rounded(stream: IO[str], made: Plan, population: Population) -> None:
 
 
 def next_steps(
-    made: Plan, way: Alternative, rule: Bucketing, population: Population, files: Files, categories: str | None
+    made: Plan, way: Alternative, rule: Bucketing, population: Population, files: PlanFiles, categories: str | None
 ) -> list[str]:
     """Return the commands that carry out a plan; words in capitals stand for the reader's own names.
 
@@ -457,7 +457,7 @@ def on_devices(made: Plan, population: Population) -> list[str]:
     ]
 
 
-def other_steps(made: Plan, population: Population, files: Files, categories: str | None) -> list[str]:
+def other_steps(made: Plan, population: Population, files: PlanFiles, categories: str | None) -> list[str]:
     """Return the commands for the plan with the smallest error within the target; none if that is the plan itself.
 
     Parameters

@@ -47,7 +47,7 @@ Ends = tuple[FloatArray, FloatArray]
 """Lower and upper ends of the intervals of one column's cells, as shares."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WordsEstimate(Estimate):
     """The scores of some words of a dictionary, with bounds that hold together for all its words; see the module.
 

@@ -104,7 +104,7 @@ class Spread:
         return float(np.array(self.chances) @ self.values**2)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SpreadEstimate(Estimate):
     """An estimate with people's noise and the dummies' contribution; see the module.
 
@@ -390,7 +390,7 @@ def _one_column(question: SurveyQuestion, slopes: Slopes, tallied: Tallied) -> E
     return _without_dummies(frequency(shuffled, family), question, slopes, counts)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class JoinedEstimate(Estimate):
     """Estimates of several targets, each with an interval by its own law.
 

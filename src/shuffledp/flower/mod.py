@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import InvalidInput, check_delta, choice, number, shown
 from shuffledp.flower.terms import Terms
+from shuffledp.in_words import up
 from shuffledp.learning.inputs import whole_number
 from shuffledp.numerics.floats import FloatArray, Interval
 from shuffledp.numerics.randomness import Randomness, secure_random
@@ -251,7 +252,7 @@ class ClientReport:
         limits = [f"{self.max_messages} messages"] if self.max_messages is not None else []
         limits += [f"epsilon {self.max_epsilon:g}"] if self.max_epsilon is not None else []
         kept = (
-            f"({self.epsilon:.4g}, {self.delta:g})-differential privacy for all records of this client, against "
+            f"({up(self.epsilon)}, {self.delta:g})-differential privacy for all records of this client, against "
             "everybody including whoever runs the server"
             if self.private
             else "no privacy: the noise came from a seeded generator"

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import MAX_EPSILON0, InvalidInput, choice, number, shown
+from shuffledp.in_words import up
 from shuffledp.learning.accounting import Tier, TrainingAccountant, TrainingGuarantee
 from shuffledp.learning.inputs import whole_number
 from shuffledp.learning.keeping import Priced, admit, spending_by_level
@@ -275,7 +276,7 @@ class FederatedReport:
         for level in self.levels:
             lines.append(
                 f"Level {', '.join(level.names)} (epsilon0 = {level.epsilon0:g}, delta0 = {level.delta0:g} a message): "
-                f"epsilon {level.epsilon:.4g} by {level.method}; {level.epsilon_operator:.4g} against whoever runs "
+                f"epsilon {up(level.epsilon)} by {level.method}; {up(level.epsilon_operator)} against whoever runs "
                 "the server."
             )
         lines += [f"Round {number} was not released: {why}." for number, why in self.refused]

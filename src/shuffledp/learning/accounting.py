@@ -26,6 +26,7 @@ from shuffledp.accounting import (
 )
 from shuffledp.budgets import Budgets
 from shuffledp.errors import MAX_EPSILON0, InvalidInput, OutOfRegime, Told, check_delta
+from shuffledp.in_words import up
 from shuffledp.learning.messages import UNIT_MEANING, Unit
 from shuffledp.numerics.floats import Interval, round_down, round_up
 from shuffledp.randomizers.categorical import RandomizedResponse
@@ -142,10 +143,10 @@ class TrainingGuarantee(Told):
     def describe(self) -> str:
         """Return the guarantee in sentences, one per line."""
         head = (
-            f"({self.epsilon.upper:.4g}, {self.delta:g})-differential privacy after {self.rounds} rounds"
+            f"({up(self.epsilon.upper)}, {self.delta:g})-differential privacy after {self.rounds} rounds"
             if self.private
             else "no privacy: the noise came from a seeded generator; with secure randomness it would be "
-            f"({self.epsilon.upper:.4g}, {self.delta:g})"
+            f"({up(self.epsilon.upper)}, {self.delta:g})"
         )
         return "\n".join(
             (

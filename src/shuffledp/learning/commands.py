@@ -303,11 +303,11 @@ def train(
     shuffledp train mnist-sample --unit example --seen users --clients 20 --epsilon0 4 --delta 1e-5
     """
     from shuffledp.learning.data import DataOptions
-    from shuffledp.learning.train import Files, Way, run_train
+    from shuffledp.learning.train import Files, TrainingOptions, run_train
     from shuffledp.shell.output import Entered
 
     options = DataOptions(source, label, features, classes, groups, clients, holdout, epsilon0, unit, missing_as, table)
-    way = Way(
+    way = TrainingOptions(
         unit, seen, delta, delta0, mechanism, clip, rounds, hidden, step, momentum, averaging, min_messages,
         max_epsilon, target_epsilon, find, patience,
     )  # fmt: skip

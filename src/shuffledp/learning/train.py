@@ -55,7 +55,7 @@ BAR_LEVELS = 32
 
 
 @dataclass(frozen=True)
-class Way:
+class TrainingOptions:
     """Options of ``shuffledp train``, as typed, that set the training; `ShuffledSGDClassifier` defines each.
 
     Each field has the name of its option, and None means that the option was left out.
@@ -119,7 +119,7 @@ class Files:
     public: str | None = None
 
 
-def run_train(options: DataOptions, way: Way, files: Files, entered: Entered) -> None:
+def run_train(options: DataOptions, way: TrainingOptions, files: Files, entered: Entered) -> None:
     """Train a model, write its files whole or not at all, and print accuracy and guarantee.
 
     Parameters

@@ -70,7 +70,8 @@ class Randomness(ABC):
         Parameters
         ----------
         thresholds : int, or ndarray of uint64 of shape (n,)
-            In [0, 2^64): 0 gives False always, and probability 1 cannot be stated.
+            In [0, 2^64): 0 gives False always, and probability 1 cannot be stated. A probability such as 0.9 is
+            refused: its threshold is ``int(0.9 * 2**64)``.
         n : int
             Number of draws, at least 0.
 
@@ -85,9 +86,9 @@ class Randomness(ABC):
         False
         """
         if not isinstance(thresholds, np.ndarray):
-            if not 0 <= thresholds < 2**64:
-                raise InvalidInput(f"a Bernoulli threshold must lie in [0, 2^64); got {thresholds}")
-            return self.words(n) < np.uint64(thresholds)
+            # np.uint64 would cut a probability such as 0.9 to 0: always False, which keeps nobody's secret.
+            what = "a Bernoulli threshold, the probability times 2^64, must be a whole number"
+            return self.words(n) < np.uint64(whole_number(thresholds, what, 0, 2**64 - 1))
         if thresholds.dtype != np.uint64 or thresholds.shape != (n,):
             raise InvalidInput(
                 f"Bernoulli thresholds must be {n} uint64; got {thresholds.dtype} of shape {thresholds.shape}"
@@ -116,8 +117,7 @@ class Randomness(ABC):
         >>> simulation_random(1).integers(1, 3).tolist()
         [0, 0, 0]
         """
-        if not 1 <= bound <= 2**63:
-            raise InvalidInput(f"the bound of a uniform integer must lie in [1, 2^63]; got {bound}")
+        bound = whole_number(bound, "the bound of a uniform integer must be a whole number", 1, 2**63)
         words = self.words(n)
         excess = 2**64 % bound
         if excess:

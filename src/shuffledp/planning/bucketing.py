@@ -45,7 +45,7 @@ from shuffledp.planning.target import (
     Bucketing,
     Caps,
     Circumstances,
-    Task,
+    LevelChoice,
     Wish,
     error_unreachable,
     knots_of,
@@ -79,7 +79,7 @@ _MOST_ON_A_SIDE = 3
 """Largest number of steps of that search in a row on one side of the answer before what is left is halved."""
 
 
-def smallest_error(task: Task, wish: Wish) -> Bucketing:
+def smallest_error(task: LevelChoice, wish: Wish) -> Bucketing:
     """Return the levels of local budgets with the smallest predicted error among those that meet the target.
 
     Parameters
@@ -116,7 +116,7 @@ def smallest_error(task: Task, wish: Wish) -> Bucketing:
     )
 
 
-def _in_turns(task: Task, wish: Wish) -> list[Bucketing]:
+def _in_turns(task: LevelChoice, wish: Wish) -> list[Bucketing]:
     """Return roundings from alternating choices of levels and shapes, started at several caps."""
     roundings: list[Bucketing] = []
     tried: list[tuple[Family, float]] = []
@@ -137,7 +137,7 @@ def _in_turns(task: Task, wish: Wish) -> list[Bucketing]:
     return roundings
 
 
-def _starts(task: Task, wish: Wish) -> list[float]:
+def _starts(task: LevelChoice, wish: Wish) -> list[float]:
     """Return the caps to start from: none and, if shapes depend on budgets, changes of shape below a common budget."""
     own = task.budgets
     top = float(own.epsilons[-1])
@@ -156,7 +156,7 @@ def _starts(task: Task, wish: Wish) -> list[float]:
     return [top, *(below[i] for i in some)]
 
 
-def _levels(task: Task, wish: Wish, family: Family, values: FloatArray) -> FloatArray | None:
+def _levels(task: LevelChoice, wish: Wish, family: Family, values: FloatArray) -> FloatArray | None:
     """Return the levels chosen for one shape; None if none is allowed."""
     own = task.budgets
     if wish.epsilon < math.inf:
@@ -336,7 +336,7 @@ def _normal_guess(wish: Wish, value: float) -> float:
     return 2.0 * (1.0 + math.exp(value)) * deviations**2 * wish.around.reports
 
 
-def _fitted(task: Task, levels: FloatArray, wish: Wish, family: Family) -> FloatArray:
+def _fitted(task: LevelChoice, levels: FloatArray, wish: Wish, family: Family) -> FloatArray:
     """Return the levels, each moved up while its users stay in it and it is certified, else down until it is."""
     own, delta0 = task.budgets, common_delta(task.budgets)
     fitted = levels.copy()
@@ -364,7 +364,7 @@ def _fitted(task: Task, levels: FloatArray, wish: Wish, family: Family) -> Float
     return fitted
 
 
-def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
+def smallest_guarantee(task: LevelChoice, error: float, within: float) -> Bucketing:
     """Return levels with the smallest certified epsilon among those with a predicted error of at most `error`.
 
     Parameters
@@ -522,7 +522,7 @@ def task_of(
     drop_below: float,
     around: Circumstances,
     max_bytes: int | None,
-) -> Task:
+) -> LevelChoice:
     """Return the task of one choice of levels among those who take part; parameters as for `bucket_budgets`."""
     choice(mechanism, "mechanism", question.mechanisms)
     staying = who_stays(budgets, drop_below)
@@ -530,12 +530,12 @@ def task_of(
     most = levels if levels is not None or seen != "levels" else DEFAULT_LEVELS
     visible_weights = weights if seen == "levels" else None
     dropped = budgets.n - staying.n
-    return Task(
+    return LevelChoice(
         staying, question, mechanism, seen, visible_weights, most, delta, around, drop_below, dropped, max_bytes
     )
 
 
-def _searches(task: Task) -> list[Callable[[Task, Goal, float, float], Bucketing]]:
+def _searches(task: LevelChoice) -> list[Callable[[LevelChoice, Goal, float, float], Bucketing]]:
     """Return the searches, of whose results the best is chosen.
 
     With one level there is nothing to cut: only a cap is searched for, also where it is shown. Where reports reveal
@@ -551,7 +551,7 @@ def _searches(task: Task) -> list[Callable[[Task, Goal, float, float], Bucketing
     return [_cap, _cut] if alone and task.seen == "reports" else [_cap]
 
 
-def out_of_reach(task: Task, wish: Wish, error: float) -> bool:
+def out_of_reach(task: LevelChoice, wish: Wish, error: float) -> bool:
     """Return whether no rounding has so small an error within the target, told by few certificates.
 
     Where a level may have to hide its users by itself, it hides them no better than all users would at its budget.
@@ -572,14 +572,14 @@ def out_of_reach(task: Task, wish: Wish, error: float) -> bool:
     return caps.no_cap_reaches(replace(own_caps, hiding=hiding) if apart else own_caps, wish, error)
 
 
-def _cut(task: Task, goal: Goal, target: float, within: float) -> Bucketing:
+def _cut(task: LevelChoice, goal: Goal, target: float, within: float) -> Bucketing:
     """Return the best rounding to levels each of which is certified by itself."""
     if goal == "error":
         return smallest_error(task, task.wish(target))
     return smallest_guarantee(task, target, within)
 
 
-def _cap(task: Task, goal: Goal, target: float, within: float) -> Bucketing:
+def _cap(task: LevelChoice, goal: Goal, target: float, within: float) -> Bucketing:
     """Return the best cap, lowered further where the certificate of the whole population requires it."""
     if goal == "guarantee":
         candidate = caps.smallest_guarantee(task, target, within)

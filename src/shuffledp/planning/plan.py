@@ -135,7 +135,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Ask:
+class PlanInputs:
     """The parts of a plan that do not depend on the way of asking.
 
     Parameters
@@ -257,7 +257,7 @@ class Remedies:
     budget_factor: float | None = None
 
 
-def find_remedies(rule: Bucketing, budgets: Budgets, ask: Ask, error: float | None) -> Remedies:
+def find_remedies(rule: Bucketing, budgets: Budgets, ask: PlanInputs, error: float | None) -> Remedies:
     """Return the changes that would reach the error.
 
     Parameters
@@ -279,14 +279,14 @@ def find_remedies(rule: Bucketing, budgets: Budgets, ask: Ask, error: float | No
     return Remedies(_users(rule, budgets, small, ask, error), _factor(rule, small, ask, error))
 
 
-def _error_of(rule: Bucketing, budgets: Budgets, ask: Ask) -> float:
+def _error_of(rule: Bucketing, budgets: Budgets, ask: PlanInputs) -> float:
     """Return the error of the same way for another population; inf if it cannot be asked."""
     way = Way(rule.mechanism, rule.seen, rule.weights)
     error = attempt(lambda: ask.bucket(budgets, way).prediction.standard_error)
     return math.inf if isinstance(error, Refused) else error
 
 
-def _users(rule: Bucketing, budgets: Budgets, small: Budgets, ask: Ask, error: float) -> int | None:
+def _users(rule: Bucketing, budgets: Budgets, small: Budgets, ask: PlanInputs, error: float) -> int | None:
     """Return a number of users that meets the error: as many as at the present levels, or fewer with new levels."""
     high = (rule.prediction.standard_error / error) ** 2 * (1.0 + 1e-9)
     if high * budgets.n > MOST_USERS:
@@ -305,7 +305,7 @@ def _more(budgets: Budgets, factor: float) -> Budgets:
     return Budgets(budgets.epsilons, np.ceil(budgets.counts * factor).astype(np.int64), budgets.deltas)
 
 
-def _factor(rule: Bucketing, small: Budgets, ask: Ask, error: float) -> float | None:
+def _factor(rule: Bucketing, small: Budgets, ask: PlanInputs, error: float) -> float | None:
     """Return the smallest factor on the given budgets that meets the error, or None."""
     positive = small.epsilons[small.epsilons > 0.0]
     low, high = 1.0, 2.0
@@ -333,8 +333,8 @@ The second holds where smaller budgets change the shape of reports: a cap may th
 """
 
 
-@dataclass(frozen=True, eq=False)
-class Alternative:
+@dataclass(frozen=True, eq=False, repr=False)
+class Alternative(Told):
     """One way to ask (randomizer, view, weights) with its predictions and certificates.
 
     Parameters
@@ -375,6 +375,15 @@ class Alternative:
     bucketing: Bucketing | None = None
     refused: str | None = None
     least: Bucketing | None = None
+
+    def _told(self) -> str:
+        rule = self.least or self.bucketing
+        way = f"{self.mechanism}, seen = {self.seen}{'' if self.weights is None else f', weights = {self.weights}'}"
+        if rule is None:
+            return f"{way}: {self.refused or 'no rounding of budgets within the target'}"
+        return (
+            f"{way}: standard error {rule.prediction.standard_error:.4g}; certified epsilon {rule.certified_epsilon!r}"
+        )
 
     @property
     def error(self) -> float:
@@ -560,7 +569,7 @@ def plan(
     who_stays(budgets, drop_below)
     check_bytes(max_bytes)
     planned = PlannedQuestion(question, guess)
-    ask = Ask(planned, wish, levels, drop_below, max_bytes)
+    ask = PlanInputs(planned, wish, levels, drop_below, max_bytes)
     named = planned.mechanisms if mechanisms is None else tuple(mechanisms)
     ways = [way for way in _ways(budgets, seen) if not (correlated and _needs_independence(way, budgets))]
     if not (named and ways):
@@ -626,7 +635,7 @@ def _ways(budgets: Budgets, seen: Seen | None) -> list[tuple[Seen, Weights | Non
     return [way for way in WAYS if seen in (None, way[0])]
 
 
-def _refuse_what_tells_nothing(ways: list[Way], budgets: Budgets, ask: Ask) -> None:
+def _refuse_what_tells_nothing(ways: list[Way], budgets: Budgets, ask: PlanInputs) -> None:
     """Refuse so many rounds that no way has an error within the whole range of the answer."""
     rounds, widest = ask.wish.around.rounds, ask.question.width
     useless = 0
@@ -647,7 +656,7 @@ def _needs_independence(way: tuple[Seen, Weights | None], budgets: Budgets) -> b
     return budgets.levels > 1 and way[1] != "population"
 
 
-def _as_given(budgets: Budgets, ask: Ask, way: Way) -> Alternative:
+def _as_given(budgets: Budgets, ask: PlanInputs, way: Way) -> Alternative:
     """Return the prediction and certificate of a way for the budgets as they are."""
     needs = _needs_independence((way.seen, way.weights), budgets)
     row = Alternative(way.mechanism, way.seen, way.weights, needs, None, None)
@@ -665,7 +674,7 @@ def _as_given(budgets: Budgets, ask: Ask, way: Way) -> Alternative:
     return replace(row, refused=alternative.reason) if isinstance(alternative, Refused) else alternative
 
 
-def _rounded(rows: list[Alternative], budgets: Budgets, ask: Ask) -> list[Alternative]:
+def _rounded(rows: list[Alternative], budgets: Budgets, ask: PlanInputs) -> list[Alternative]:
     """Return the ways with their roundings, the most promising first; hopeless ones are not rounded."""
     ways: list[Alternative] = []
     best = math.inf
@@ -693,7 +702,7 @@ def _hopeless(row: Alternative, error: float) -> bool:
     return _error_as_given(row) > error * (_HOPELESS_SHAPE if row.shaped else _HOPELESS)
 
 
-def _with_least(rows: list[Alternative], budgets: Budgets, ask: Ask, error: float) -> list[Alternative]:
+def _with_least(rows: list[Alternative], budgets: Budgets, ask: PlanInputs, error: float) -> list[Alternative]:
     """Return the ways with the smallest certified epsilon that meets the error; the best one leads the list."""
 
     def expected(row: Alternative) -> float:  # epsilon falls about as the error rises

@@ -330,7 +330,7 @@ DEFAULT_LEVELS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class LevelChoice:
     """The checked inputs of one choice of levels, see `bucket_budgets`.
 
     Parameters
@@ -505,13 +505,13 @@ class Caps:
         The population used in certificates during a search, with many budgets rounded up to few levels.
     """
 
-    task: Task
+    task: LevelChoice
     own: Budgets
     hiding: Budgets
     _known: dict[float, Cut] = field(default_factory=dict[float, Cut])
 
     @classmethod
-    def of(cls, task: Task, budgets: Budgets) -> Caps:
+    def of(cls, task: LevelChoice, budgets: Budgets) -> Caps:
         """Return the caps of a population for a search, with many different budgets reduced to fewer."""
         return cls(task, sketch(budgets), stand_in(budgets, task.family(sketch(budgets))))
 
@@ -620,7 +620,7 @@ class Caps:
         return start if last_step == 0 else at(last_step)
 
 
-def smallest_error(task: Task, wish: Wish) -> Bucketing:
+def smallest_error(task: LevelChoice, wish: Wish) -> Bucketing:
     """Return the rounding rule of the cap (largest budget) with the smallest predicted error among certified ones.
 
     Parameters
@@ -654,7 +654,7 @@ def smallest_error(task: Task, wish: Wish) -> Bucketing:
     return finished(task, best.cap)
 
 
-def smallest_guarantee(task: Task, error: float, within: float) -> Bucketing:
+def smallest_guarantee(task: LevelChoice, error: float, within: float) -> Bucketing:
     """Return the rounding rule of the cap with the smallest certified epsilon that has an error of at most `error`.
 
     Parameters
@@ -749,7 +749,7 @@ def _least_of_each_shape(caps: Caps, tried: list[Cut], good: list[Cut], error: f
     return sorted(cuts, key=lambda one: one.cap)
 
 
-def cut(task: Task, budgets: Budgets, cap: float) -> Cut:
+def cut(task: LevelChoice, budgets: Budgets, cap: float) -> Cut:
     """Return the population with budgets lowered to a cap, and rounded down to the task's levels, if it has any."""
     lowered = capped(budgets, cap)
     if task.most is None or lowered.levels <= task.most or task.seen == "levels":
@@ -764,7 +764,7 @@ def cut(task: Task, budgets: Budgets, cap: float) -> Cut:
     return Cut(cap, levels, rounded, family, task.predict(rounded, family).standard_error)
 
 
-def finished(task: Task, cap: float) -> Bucketing:
+def finished(task: LevelChoice, cap: float) -> Bucketing:
     """Return the rounding rule of the whole population at a cap (nats), with its predicted error and certificate."""
     whole = cut(task, task.budgets, cap)
     return task.finish(whole.levels, cap if cap < task.budgets.epsilons[-1] else math.inf, whole.rounded)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput, cut_at_commas, shown
+from shuffledp.errors import Brief, InvalidInput, cut_at_commas, shown
 from shuffledp.in_words import ENGLISH, Translation
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.functions import bdtr, ndtri
@@ -241,7 +241,7 @@ _ALL = "all"
 """Name of the missing heading of a margin."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CrosstabEstimate(CountEstimate):
     """The estimated shares of the cells of a two-way table, row by row, with both margins and the test.
 
@@ -294,8 +294,8 @@ class CrosstabEstimate(CountEstimate):
         )
 
 
-@dataclass(frozen=True)
-class Crosstab(Question):
+@dataclass(frozen=True, repr=False)
+class Crosstab(Brief, Question):
     """The question which share of the people is in each cell of a two-way table: a cross-tabulation of two columns.
 
     Everybody reports one cell, so the guarantee is that of a frequency over as many categories as there are cells.

@@ -77,13 +77,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput
+from shuffledp.errors import Brief, InvalidInput
 from shuffledp.numerics.floats import LARGEST_BELOW_ONE, TINY, FloatArray
 from shuffledp.numerics.functions import lambertw, ndtri
 
 
-@dataclass(frozen=True, eq=False)
-class Estimate:
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate(Brief):
     """An unbiased estimate with its standard error and confidence intervals.
 
     Parameters
@@ -702,7 +702,7 @@ def _last(tail: Callable[[int], float], least: float, start: int, most: int, spr
     return low
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CountEstimate(Estimate):
     """An estimate made of counts with a known distribution, which its confidence intervals invert.
 

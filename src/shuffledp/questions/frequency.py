@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput, choice, counted, shown
+from shuffledp.errors import Brief, InvalidInput, choice, counted, shown
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.questions.estimate import MOST_LEVELS, CountEstimate, Estimate, law_of_reports
 from shuffledp.questions.question import (
@@ -85,8 +85,8 @@ def frequency_oracle(mechanism: str, k: int) -> FrequencyOracle:
 MAY_LEAVE = "Unbiased estimates may fall below 0; intervals keep to the range from 0 to 1"
 
 
-@dataclass(frozen=True)
-class Frequency(Question):
+@dataclass(frozen=True, repr=False)
+class Frequency(Brief, Question):
     """The question which share of the people has each of several public categories.
 
     Parameters

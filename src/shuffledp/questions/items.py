@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.budgets import Budgets
-from shuffledp.errors import InvalidInput, choice, numbers_within, shown
+from shuffledp.errors import Brief, InvalidInput, choice, numbers_within, shown
 from shuffledp.in_words import count, percent, share
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.functions import betainccinv, betaincinv, ndtri
@@ -315,8 +315,8 @@ class _None:
 NONE = _None()
 
 
-@dataclass(frozen=True)
-class FrequentItems(Question):
+@dataclass(frozen=True, repr=False)
+class FrequentItems(Brief, Question):
     """The question which items are frequent and how frequent, for domains too large to list or mostly of rare items.
 
     Without `candidates` items are words over a public alphabet, and a search finds frequent ones letter by letter. Each
@@ -602,7 +602,7 @@ _STEPS = 12
 """Number of steps of the iteration for the lower end of an interval, which increases to it and converges quickly."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ItemsEstimate(Estimate):
     """Estimated shares of the items that were tested at the last level.
 

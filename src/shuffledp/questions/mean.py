@@ -317,7 +317,7 @@ _CHUNK = 1 << 15
 """Number of reports per chunk, which keeps temporary arrays in cache."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LongTailedEstimate(Estimate):
     """An estimate whose noise is unbounded, with tails no heavier than those of Laplace noise of scale `step`.
 
@@ -596,7 +596,7 @@ _GRID = 2000
 """Number of steps of the range on which the ends of a ratio's interval are searched; both move outward by one step."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AnsweredMean(Estimate):
     """A mean among those who answered, with Fieller's interval.
 

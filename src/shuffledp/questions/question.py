@@ -649,6 +649,11 @@ class Question(ABC):
         """Number of columns that hold one record."""
         return 1
 
+    def named_by(self, columns: Sequence[str]) -> Question:
+        """Return this question with the columns that hold its records as names, where its answer has one for each."""
+        del columns
+        return self
+
     def answer(self, estimate: Any, task: Task) -> Any:
         """Return the answer that a release holds, from what the tally estimated.
 

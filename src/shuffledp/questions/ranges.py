@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.budgets import Budgets
-from shuffledp.errors import MAX_COUNTED, InvalidInput, choice, real_range, shown, whole_number
+from shuffledp.errors import MAX_COUNTED, Brief, InvalidInput, choice, real_range, shown, whole_number
 from shuffledp.in_words import count, near
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.numerics.functions import even_edges, ndtri
@@ -212,8 +212,8 @@ class Histogram(Number):
         )
 
 
-@dataclass(frozen=True)
-class Quantiles(Number):
+@dataclass(frozen=True, repr=False)
+class Quantiles(Brief, Number):
     """The question what the quantiles, and the distribution function, of a number in a known range are.
 
     Parameters
@@ -351,8 +351,8 @@ The effective number is sum a^2 over the largest a^2, because a sum dominated by
 """
 
 
-@dataclass(frozen=True, eq=False)
-class RangeEstimate:
+@dataclass(frozen=True, eq=False, repr=False)
+class RangeEstimate(Brief):
     """Consistent estimates of the fractions of records in ranges of bins.
 
     Parameters

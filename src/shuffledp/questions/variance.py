@@ -152,7 +152,7 @@ _ROUNDS = 40
 """Number of steps towards the lower end of an interval; stopping after any of them is on the safe side."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class VarianceEstimate(Estimate):
     """An estimated variance, whose error grows with the distance of the mean from the middle of the range.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -129,6 +130,8 @@ class VectorMean(Question):
     norm: float
     kind: str = "l2"
     slack: float = 0.03
+    names: tuple[str, ...] = field(default=(), init=False, repr=False, compare=False)
+    """The column of each coordinate; empty where one array holds the vectors. `named_by` sets it."""
 
     name: ClassVar[str] = "vector-mean"
     reads: ClassVar[Literal["texts", "numbers"]] = "numbers"
@@ -161,6 +164,12 @@ class VectorMean(Question):
     def column_count(self) -> int:
         """Number of columns of one record: one for each coordinate."""
         return self.dimension
+
+    def named_by(self, columns: Sequence[str]) -> VectorMean:
+        """Return this question with the names of its coordinates; see `Question.named_by`."""
+        named = copy(self)
+        object.__setattr__(named, "names", tuple(columns) if len(columns) == self.dimension > 1 else ())
+        return named
 
     def settled(self, recode: Recode) -> Recode:
         """Return ``recode`` after checking that a missing vector becomes the zero vector or is refused.
@@ -197,11 +206,12 @@ class VectorMean(Question):
     ) -> View:
         """Return the view of an estimated mean vector; see `Question.view`."""
         del simplex
+        index = coordinates(self, estimate.value.size)
         return View(
-            self.shape,
+            replace(self.shape, keys=tuple(index)),
             Numbers.of(estimate, level, simultaneous=simultaneous),
-            [(place,) for place in range(estimate.value.size)],
-            _numbered,
+            list(zip(*index.values(), strict=True)),
+            _called,
             simultaneous=simultaneous,
             support=estimate.support,
             records=records,
@@ -209,8 +219,22 @@ class VectorMean(Question):
         )
 
 
-def _numbered(place: int) -> str:
-    return str(place + 1)
+def coordinates(question: Question, size: int) -> dict[str, list[Any]]:
+    """Return what tells the coordinates apart: their places from 0, and their columns where these are known.
+
+    Parameters
+    ----------
+    question : Question
+        The question; only a `VectorMean` may have names.
+    size : int
+        Number of coordinates.
+    """
+    names = question.names if isinstance(question, VectorMean) else ()
+    return {"coordinate": list(range(size))} | ({"column": list(names)} if names else {})
+
+
+def _called(place: int, column: str | None = None) -> str:
+    return str(place + 1) if column is None else column
 
 
 # The mean of a vector from the shuffled reports alone.
@@ -228,7 +252,7 @@ def _numbered(place: int) -> str:
 VECTOR_SEEN: tuple[Seen, ...] = ("reports", "levels")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class VectorEstimate(Estimate):
     """An estimated mean vector with an interval for each coordinate by itself.
 

@@ -44,7 +44,7 @@ class Side:
     question : str
         Name of the question.
     labels : tuple of hashable or None
-        Categories, bins or coordinates; None for a single number.
+        Categories, bins, or the columns of coordinates; None for a single number, and where no columns are known.
     analysis : Estimate
         The answer.
     n : int
@@ -82,12 +82,15 @@ class Side:
         InvalidInput
             If it is a simulation, or its question has no difference.
         """
+        from shuffledp.questions.vectors import coordinates
+
         if not release.private:
             raise InvalidInput("a simulation protects nobody, so no guarantee holds for a difference with it")
         shape = release.question.shape
         check_question(shape.title if release.question.name in MEANS and not shape.amount else release.question.name)
         cost, setting = Spending.of(release.guarantee), release.guarantee.setting
-        return Side(release.question.name, release.categories, release.analysis, release.n, cost, setting, release.unit)
+        labels = release.categories or tuple(coordinates(release.question, 0).get("column", ())) or None
+        return Side(release.question.name, labels, release.analysis, release.n, cost, setting, release.unit)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,8 +203,8 @@ def subtract(before: Side, after: Side, *, delta: float, disjoint: bool) -> Diff
         raise InvalidInput(
             f"only releases of one question have a difference; got a {before.question} and a {after.question}"
         )
-    if before.labels != after.labels:
-        raise InvalidInput("both releases must have the same categories or bins, in the same order")
+    if None not in (before.labels, after.labels) and before.labels != after.labels:  # old files name no columns
+        raise InvalidInput("both releases must have the same categories, bins or columns, in the same order")
     analysis = of_counts(before.analysis, after.analysis, shared=not disjoint) or after.analysis.minus(before.analysis)
     costs = [before.spending.worst, after.spending.worst]
     epsilon = composed_epsilon([StoredProfile.largest(costs)] if disjoint else costs, delta)
@@ -254,7 +257,7 @@ _MOST_WINDOW = 1 << 13
 """Largest number of counts over which the law of one side of a difference is laid out."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CountDifference(Estimate):
     """A difference of two estimates made of independent counts, whose intervals invert the joint law; see the module.
 

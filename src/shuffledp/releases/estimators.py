@@ -1,6 +1,6 @@
 """The questions as estimator classes in the style of scikit-learn: parameters, `fit`, attributes such as `mean_`.
 
-`fit(X, epsilon0=...)` takes records in memory; `fit_table(table, column, epsilon0=...)` takes a file or dataframe, in
+`fit(X, budgets=...)` takes records in memory; `fit_table(table, column, budgets=...)` takes a file or dataframe, in
 batches. The fitted result is a private release with its guarantee, and every `fit` spends that guarantee again.
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.floats import FloatArray
-from shuffledp.params import Parameters
+from shuffledp.params import Parameters, renamed
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.items import FrequentItems
 from shuffledp.questions.mean import Mean
@@ -78,12 +78,13 @@ class QuestionEstimator(Parameters):
         for name, value in given.arguments.items():
             setattr(self, name, value)
 
+    @renamed({"epsilon0": "budgets"})
     def fit(
         self,
         X: Any,
         y: Any = None,
         *,
-        epsilon0: ArrayLike | None = None,
+        budgets: ArrayLike | None = None,
         delta0: ArrayLike = 0.0,
         person: ArrayLike | None = None,
     ) -> Self:
@@ -95,7 +96,7 @@ class QuestionEstimator(Parameters):
             The records.
         y : ignored
             Accepted for compatibility with scikit-learn.
-        epsilon0, delta0 : float or array_like, shape (n,)
+        budgets, delta0 : float or array_like, shape (n,)
             Local budgets, nats and probability; only Gaussian noise needs a delta0. None with `target_epsilon`.
         person : array_like, shape (n,), optional
             The owner of each record; without it each record is taken as a person's only one.
@@ -111,15 +112,16 @@ class QuestionEstimator(Parameters):
         """
         del y
         records = X if issubclass(self.ask, VectorMean) else one_column(X)
-        self.release_ = in_memory(self._question(), records, epsilon0, self._options() | {"person": person}, delta0)
+        self.release_ = in_memory(self._question(), records, budgets, self._options() | {"person": person}, delta0)
         return self
 
+    @renamed({"epsilon0": "budgets"})
     def fit_table(
         self,
         table: Any,
         column: str | Sequence[str],
         *,
-        epsilon0: float | str | RowBudgets | None = None,
+        budgets: float | str | RowBudgets | None = None,
         person: str | None = None,
     ) -> Self:
         """Ask the question of a column of a table of any length.
@@ -130,7 +132,7 @@ class QuestionEstimator(Parameters):
             A file, or any dataframe.
         column : str or sequence of str
             The column with the records; one column for each coordinate of a vector.
-        epsilon0 : float, str or RowBudgets, optional
+        budgets : float, str or RowBudgets, optional
             One budget (nats), the name of a column of budgets, or a column of words with their budgets; None with
             `target_epsilon`.
         person : str, optional
@@ -145,7 +147,7 @@ class QuestionEstimator(Parameters):
         InvalidInput
             As for `release`.
         """
-        own = {"value": column, "budgets": epsilon0, "person": person}
+        own = {"value": column, "budgets": budgets, "person": person}
         self.release_ = asked_by_keyword(
             f"{type(self).__name__}.fit_table", self._question(), table, self._options() | own
         )
@@ -210,7 +212,7 @@ class FrequencyEstimator(QuestionEstimator):
 
     Examples
     --------
-    >>> estimator = FrequencyEstimator(["yes", "no"], delta=1e-6).fit(["yes", "no"] * 500, epsilon0=2.0)
+    >>> estimator = FrequencyEstimator(["yes", "no"], delta=1e-6).fit(["yes", "no"] * 500, budgets=2.0)
     >>> estimator.frequencies_.shape, estimator.n_users_
     ((2,), 1000)
     """
@@ -228,7 +230,7 @@ class MeanEstimator(QuestionEstimator):
 
     Examples
     --------
-    >>> MeanEstimator(0.0, 100.0, delta=1e-6).fit([20.0, 40.0] * 500, epsilon0=1.0).n_users_
+    >>> MeanEstimator(0.0, 100.0, delta=1e-6).fit([20.0, 40.0] * 500, budgets=1.0).n_users_
     1000
     """
 
@@ -245,7 +247,7 @@ class VarianceEstimator(QuestionEstimator):
 
     Examples
     --------
-    >>> VarianceEstimator(0.0, 100.0, delta=1e-6).fit([20.0, 40.0] * 500, epsilon0=1.0).n_users_
+    >>> VarianceEstimator(0.0, 100.0, delta=1e-6).fit([20.0, 40.0] * 500, budgets=1.0).n_users_
     1000
     """
 
@@ -262,7 +264,7 @@ class HistogramEstimator(QuestionEstimator):
 
     Examples
     --------
-    >>> fitted = HistogramEstimator(0, 100, bins=4, delta=1e-6).fit([20.0, 40.0] * 500, epsilon0=1.0)
+    >>> fitted = HistogramEstimator(0, 100, bins=4, delta=1e-6).fit([20.0, 40.0] * 500, budgets=1.0)
     >>> fitted.frequencies_.shape, fitted.bin_edges_.tolist()
     ((4,), [0.0, 25.0, 50.0, 75.0, 100.0])
     """
@@ -287,7 +289,7 @@ class QuantileEstimator(QuestionEstimator):
 
     Examples
     --------
-    >>> fitted = QuantileEstimator(0, 100, [0.5], bins=8, delta=1e-6).fit([20.0, 40.0] * 500, epsilon0=1.0)
+    >>> fitted = QuantileEstimator(0, 100, [0.5], bins=8, delta=1e-6).fit([20.0, 40.0] * 500, budgets=1.0)
     >>> fitted.quantiles_.shape
     (1,)
     """
@@ -305,7 +307,7 @@ class VectorMeanEstimator(QuestionEstimator):
 
     Examples
     --------
-    >>> VectorMeanEstimator(2, 1.0, delta=1e-6).fit([[0.5, 0.5]] * 1000, epsilon0=1.0).mean_.shape
+    >>> VectorMeanEstimator(2, 1.0, delta=1e-6).fit([[0.5, 0.5]] * 1000, budgets=1.0).mean_.shape
     (2,)
     """
 
@@ -323,7 +325,7 @@ class FrequentItemsEstimator(QuestionEstimator):
     Examples
     --------
     >>> estimator = FrequentItemsEstimator(max_length=3, alphabet="upper", delta=1e-6)
-    >>> estimator.fit(["ORD"] * 600 + ["ATL"] * 400, epsilon0=8.0).items_[:2]  # with chance .05 a false one follows
+    >>> estimator.fit(["ORD"] * 600 + ["ATL"] * 400, budgets=8.0).items_[:2]  # with chance .05 a false one follows
     ('ORD', 'ATL')
     """
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import InvalidInput, Told
+from shuffledp.errors import Brief, InvalidInput, Told
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.questions.question import Question, Weights
 from shuffledp.setting import Guarantee
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 # Counts and sums: shares and means times the number of records, which is public.
 
 
-@dataclass(frozen=True, eq=False)
-class Amounts:
+@dataclass(frozen=True, eq=False, repr=False)
+class Amounts(Brief):
     """Counts of records, or sums over them, with their intervals.
 
     Parameters
@@ -82,7 +82,7 @@ class Amounts:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(Told):
     """A released estimate together with its guarantee.
 
     Parameters
@@ -287,15 +287,12 @@ class Release:
     def _index(self) -> dict[str, Any]:
         labels = self.categories
         if labels is None:
-            size = np.asarray(self.estimate).size
-            return {} if size == 1 else {"coordinate": list(range(size))}
+            from shuffledp.questions.vectors import coordinates  # which few releases need
+
+            return {} if (size := np.asarray(self.estimate).size) == 1 else coordinates(self.question, size)
         if isinstance(labels[0], tuple):
             return {"low": [low for low, _ in labels], "high": [high for _, high in labels]}  # type: ignore[misc]
         return {"label": [str(label) for label in labels]}
-
-    def __repr__(self) -> str:
-        """Return the answer, its interval and its guarantee."""
-        return f"<{self._told()}>"
 
     def _repr_html_(self) -> str:
         """Return the answer and its guarantee for a notebook: a sentence and the table."""
@@ -310,7 +307,7 @@ class Release:
         worth = "" if self.private else "; NOT PRIVATE, a simulation"
         return (
             f"{self.question.name}: {answer}{more}; 95% intervals; central epsilon at most "
-            f"{self.guarantee.epsilon.upper:.4g} at delta = {self.guarantee.delta:g}; {counted_people(self)}{worth}"
+            f"{self.guarantee.epsilon.upper!r} at delta = {self.guarantee.delta!r}; {counted_people(self)}{worth}"
         )
 
 

@@ -14,7 +14,7 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from shuffledp.errors import InvalidInput, shown
+from shuffledp.errors import Brief, InvalidInput, shown
 
 if TYPE_CHECKING:
     from shuffledp.ledger import Ledger
@@ -149,8 +149,8 @@ def _for_missing(question: Question, missing_as: object) -> Question:
     return MeanOfAnswered(question.low, question.high) if isinstance(question, Mean) else question
 
 
-@dataclass(frozen=True)
-class Ask:
+@dataclass(frozen=True, repr=False)
+class Ask(Brief):
     """A question, and the columns of the records that answer it.
 
     Parameters
@@ -221,7 +221,8 @@ class Ask:
         object.__setattr__(self, "question", question)
         mechanism = question.mechanisms[0] if self.mechanism is None else self.mechanism
         object.__setattr__(self, "mechanism", choice(mechanism, "mechanism", question.mechanisms))
-        _ = self.recode, self.columns  # checked here, before anything is read
+        _ = self.recode  # checked here, as the columns are, before anything is read
+        object.__setattr__(self, "question", question.named_by(self.columns))
 
     @property
     def recode(self) -> Recode:
@@ -251,8 +252,8 @@ class Ask:
         return ", ".join(self.columns)
 
 
-@dataclass(frozen=True, eq=False)
-class People:
+@dataclass(frozen=True, eq=False, repr=False)
+class People(Brief):
     """The people who are asked: their data, their budgets, the owner and the public group of each row.
 
     Parameters
@@ -301,7 +302,7 @@ class People:
     'refuse'
     """
 
-    data: Any = field(metadata=option("The table."))
+    data: Any = field(metadata=option("The table."), repr=False)  # a log that shows people shows no record
     budgets: float | str | RowBudgets | None = field(
         default=None,
         metadata=option(

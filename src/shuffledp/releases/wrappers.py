@@ -11,15 +11,15 @@ from typing import Any, TypeVar, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shuffledp.errors import InvalidInput, choice
+from shuffledp.errors import InvalidInput
+from shuffledp.params import renamed
 from shuffledp.questions.frequency import Frequency
 from shuffledp.questions.items import FrequentItems
 from shuffledp.questions.mean import Mean
 from shuffledp.questions.question import Question
 from shuffledp.questions.ranges import Histogram, Quantiles
 from shuffledp.questions.variance import Variance
-from shuffledp.questions.vectors import NORMS, VectorMean
-from shuffledp.randomizers.balls import positive_number
+from shuffledp.questions.vectors import VectorMean
 from shuffledp.records.columns import as_array
 from shuffledp.records.people import RowBudgets
 from shuffledp.releases.keywords import OF_GROUPS, InMemory, Options, asked_by_keyword
@@ -34,14 +34,17 @@ from shuffledp.releases.release import (
 from shuffledp.releases.terms import told_apart
 
 Kind = TypeVar("Kind", bound=Release)
+RENAMED = {"epsilon0": "budgets", "probabilities": "at"}
+"""Keywords of version 0.2.0 and their present names; the old ones are still accepted for one version."""
 
 # The questions as functions on arrays in memory.
 
 
+@renamed(RENAMED)
 def estimate_frequency(
     records: Sequence[Hashable] | ArrayLike,
     categories: Iterable[Hashable],
-    epsilon0: ArrayLike | None = None,
+    budgets: ArrayLike | None = None,
     **options: Unpack[InMemory],
 ) -> SharesRelease:
     """Estimate how frequent each category is among records in memory.
@@ -52,7 +55,7 @@ def estimate_frequency(
         One category label per user: text, numbers or any hashable.
     categories : iterable, length k
         As for `Frequency`.
-    epsilon0 : float or array_like, shape (n,)
+    budgets : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user; None with
         `target_epsilon`. Public, and independent of the records.
     **options
@@ -74,14 +77,15 @@ def estimate_frequency(
     >>> release.private, release.estimate.shape
     (True, (2,))
     """
-    return as_kind(SharesRelease, in_memory(Frequency(categories), records, epsilon0, options))
+    return as_kind(SharesRelease, in_memory(Frequency(categories), records, budgets, options))
 
 
+@renamed(RENAMED)
 def estimate_mean(
     values: Sequence[float] | ArrayLike,
     low: float,
     high: float,
-    epsilon0: ArrayLike | None = None,
+    budgets: ArrayLike | None = None,
     *,
     delta0: ArrayLike = 0.0,
     **options: Unpack[InMemory],
@@ -94,7 +98,7 @@ def estimate_mean(
         One number per user, in [low, high].
     low, high : float
         As for `Mean`.
-    epsilon0 : float or array_like, shape (n,)
+    budgets : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user; None with
         `target_epsilon`. Public, and independent of the values.
     delta0 : float or array_like, shape (n,)
@@ -118,15 +122,16 @@ def estimate_mean(
     >>> release.private, release.n
     (True, 1000)
     """
-    return as_kind(NumberRelease, in_memory(Mean(low, high), values, epsilon0, options, delta0))
+    return as_kind(NumberRelease, in_memory(Mean(low, high), values, budgets, options, delta0))
 
 
+@renamed(RENAMED)
 def estimate_histogram(
     values: Sequence[float] | ArrayLike,
     low: float,
     high: float,
     bins: int,
-    epsilon0: ArrayLike | None = None,
+    budgets: ArrayLike | None = None,
     **options: Unpack[InMemory],
 ) -> SharesRelease:
     """Estimate the share of the values in each bin of a known range, from numbers in memory.
@@ -137,7 +142,7 @@ def estimate_histogram(
         One number per user, in [low, high].
     low, high, bins
         As for `Histogram`.
-    epsilon0 : float or array_like, shape (n,)
+    budgets : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user; None with
         `target_epsilon`. Public, and independent of the values.
     **options
@@ -161,15 +166,16 @@ def estimate_histogram(
     >>> release.categories[-1], release.estimate.shape
     ((75.0, 100.0), (4,))
     """
-    return as_kind(SharesRelease, in_memory(Histogram(low, high, bins), values, epsilon0, options))
+    return as_kind(SharesRelease, in_memory(Histogram(low, high, bins), values, budgets, options))
 
 
+@renamed(RENAMED)
 def estimate_quantiles(
     values: Sequence[float] | ArrayLike,
     low: float,
     high: float,
-    probabilities: ArrayLike,
-    epsilon0: ArrayLike | None = None,
+    at: ArrayLike,
+    budgets: ArrayLike | None = None,
     *,
     bins: int,
     branching: int = 4,
@@ -183,9 +189,9 @@ def estimate_quantiles(
         One number per user, in [low, high].
     low, high, bins, branching
         As for `Quantiles`.
-    probabilities : float or array_like
+    at : float or array_like
         Which quantiles, in (0, 1): 0.5 is the median.
-    epsilon0 : float or array_like, shape (n,)
+    budgets : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user; None with
         `target_epsilon`. Public, and independent of the values.
     **options
@@ -208,15 +214,16 @@ def estimate_quantiles(
     >>> release.mechanism, release.estimate.shape
     ('tree:50:4', (2,))
     """
-    question = Quantiles(low, high, probabilities, bins, branching)  # type: ignore[arg-type]
-    return as_kind(RangeRelease, in_memory(question, values, epsilon0, options))
+    question = Quantiles(low, high, at, bins, branching)  # type: ignore[arg-type]
+    return as_kind(RangeRelease, in_memory(question, values, budgets, options))
 
 
+@renamed(RENAMED)
 def estimate_variance(
     values: Sequence[float] | ArrayLike,
     low: float,
     high: float,
-    epsilon0: ArrayLike | None = None,
+    budgets: ArrayLike | None = None,
     **options: Unpack[InMemory],
 ) -> NumberRelease:
     """Estimate the variance of numbers in memory, with one randomized bit per user.
@@ -227,7 +234,7 @@ def estimate_variance(
         One number per user, in [low, high].
     low, high : float
         As for `Variance`.
-    epsilon0 : float or array_like, shape (n,)
+    budgets : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user; None with
         `target_epsilon`. Public, and independent of the values.
     **options
@@ -249,15 +256,17 @@ def estimate_variance(
     >>> release.private, release.mechanism
     (True, 'two-moments')
     """
-    return as_kind(NumberRelease, in_memory(Variance(low, high), values, epsilon0, options))
+    return as_kind(NumberRelease, in_memory(Variance(low, high), values, budgets, options))
 
 
+@renamed({"norm": "kind", "bound": "norm"}, when="bound")
+@renamed(RENAMED)
 def estimate_vector_mean(
     vectors: Any,
-    epsilon0: ArrayLike | None = None,
+    budgets: ArrayLike | None = None,
     *,
-    norm: str,
-    bound: float,
+    norm: float,
+    kind: str = "l2",
     slack: float = 0.03,
     **options: Unpack[InMemory],
 ) -> VectorRelease:
@@ -267,15 +276,11 @@ def estimate_vector_mean(
     ----------
     vectors : array_like, shape (n, d)
         One vector per user.
-    epsilon0 : float or array_like, shape (n,)
+    budgets : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user; None with
         `target_epsilon`. Public, and independent of the vectors.
-    norm : {"l2", "linf", "l1"}
-        Which norm is bounded. No default.
-    bound : float
-        Largest norm, positive. It is public: reading it off the vectors would leak.
-    slack : float
-        As for `VectorMean`.
+    norm, kind, slack
+        As for `VectorMean`: the largest norm of a vector, and which norm is meant.
     **options
         As for `release`: `delta` is needed, and `seen` as soon as there are two budgets; `person` is an array here.
 
@@ -291,21 +296,20 @@ def estimate_vector_mean(
 
     Examples
     --------
-    >>> release = estimate_vector_mean(np.eye(3)[[0, 1] * 500], 1.0, norm="l2", bound=1, seen="reports", delta=1e-6)
+    >>> release = estimate_vector_mean(np.eye(3)[[0, 1] * 500], 1.0, norm=1, seen="reports", delta=1e-6)
     >>> release.private, release.estimate.shape
     (True, (3,))
     """
-    choice(norm, "norm", NORMS)
-    positive_number(bound, "bound")
     table = as_array(vectors)
     if table.ndim != 2 or 0 in table.shape:
         raise InvalidInput(f"vectors must have shape (n, d), n and d at least 1; got {table.shape}")
-    return as_kind(VectorRelease, in_memory(VectorMean(table.shape[1], bound, norm, slack), table, epsilon0, options))
+    return as_kind(VectorRelease, in_memory(VectorMean(table.shape[1], norm, kind, slack), table, budgets, options))
 
 
+@renamed(RENAMED)
 def estimate_frequent_items(
     records: Sequence[Hashable] | ArrayLike,
-    epsilon0: ArrayLike | None = None,
+    budgets: ArrayLike | None = None,
     *,
     candidates: Iterable[Hashable] | None = None,
     max_length: int = 16,
@@ -320,7 +324,7 @@ def estimate_frequent_items(
     ----------
     records : sequence, array or polars Series, length n
         One item per user.
-    epsilon0 : float or array_like, shape (n,)
+    budgets : float or array_like, shape (n,)
         Local budgets (nats, 0 to 700); one for all or one per user; None with
         `target_epsilon`. Public, and independent of the records.
     candidates, max_length, alphabet, cut, false_positives
@@ -349,7 +353,7 @@ def estimate_frequent_items(
     """
     words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
     question = FrequentItems(candidates, false_positives=false_positives, **words)
-    return as_kind(ItemsRelease, in_memory(question, records, epsilon0, options))
+    return as_kind(ItemsRelease, in_memory(question, records, budgets, options))
 
 
 def in_memory(
@@ -417,11 +421,12 @@ def as_kind(kind: type[Kind], release: Release) -> Kind:
 # The questions as functions on files and dataframes.
 
 
+@renamed(RENAMED)
 def frequency_of_table(
     table: Any,
     value: str,
     categories: Iterable[Hashable],
-    epsilon0: float | str | RowBudgets | None = None,
+    budgets: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> SharesRelease:
     """Estimate how frequent each category is in a column of a table; see `release` and `estimate_frequency`.
@@ -435,15 +440,16 @@ def frequency_of_table(
     >>> release.n, release.estimate.shape
     (1000, (2,))
     """
-    return as_kind(SharesRelease, _of_table(Frequency(categories), table, value, epsilon0, options))
+    return as_kind(SharesRelease, _of_table(Frequency(categories), table, value, budgets, options))
 
 
+@renamed(RENAMED)
 def mean_of_table(
     table: Any,
     value: str,
     low: float,
     high: float,
-    epsilon0: float | str | RowBudgets | None = None,
+    budgets: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> NumberRelease:
     """Estimate the mean of a column of a table; see `release` and `estimate_mean`.
@@ -455,16 +461,17 @@ def mean_of_table(
     >>> mean_of_table(people, "hours", 0.0, 100.0, 1.0, seen="reports", delta=1e-6).n
     1000
     """
-    return as_kind(NumberRelease, _of_table(Mean(low, high), table, value, epsilon0, options))
+    return as_kind(NumberRelease, _of_table(Mean(low, high), table, value, budgets, options))
 
 
+@renamed(RENAMED)
 def histogram_of_table(
     table: Any,
     value: str,
     low: float,
     high: float,
     bins: int,
-    epsilon0: float | str | RowBudgets | None = None,
+    budgets: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> SharesRelease:
     """Estimate the histogram of a column of a table; see `release` and `estimate_histogram`.
@@ -477,16 +484,17 @@ def histogram_of_table(
     >>> release.categories[0], release.estimate.shape
     ((0.0, 25.0), (4,))
     """
-    return as_kind(SharesRelease, _of_table(Histogram(low, high, bins), table, value, epsilon0, options))
+    return as_kind(SharesRelease, _of_table(Histogram(low, high, bins), table, value, budgets, options))
 
 
+@renamed(RENAMED)
 def quantiles_of_table(
     table: Any,
     value: str,
     low: float,
     high: float,
-    probabilities: ArrayLike,
-    epsilon0: float | str | RowBudgets | None = None,
+    at: ArrayLike,
+    budgets: float | str | RowBudgets | None = None,
     *,
     bins: int,
     branching: int = 4,
@@ -502,16 +510,17 @@ def quantiles_of_table(
     >>> release.estimate.shape
     (1,)
     """
-    question = Quantiles(low, high, probabilities, bins, branching)  # type: ignore[arg-type]
-    return as_kind(RangeRelease, _of_table(question, table, value, epsilon0, options))
+    question = Quantiles(low, high, at, bins, branching)  # type: ignore[arg-type]
+    return as_kind(RangeRelease, _of_table(question, table, value, budgets, options))
 
 
+@renamed(RENAMED)
 def variance_of_table(
     table: Any,
     value: str,
     low: float,
     high: float,
-    epsilon0: float | str | RowBudgets | None = None,
+    budgets: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> NumberRelease:
     """Estimate the variance of a column of a table; see `release` and `estimate_variance`.
@@ -523,13 +532,40 @@ def variance_of_table(
     >>> variance_of_table(people, "hours", 0, 100, 1.0, seen="reports", delta=1e-6).n
     1000
     """
-    return as_kind(NumberRelease, _of_table(Variance(low, high), table, value, epsilon0, options))
+    return as_kind(NumberRelease, _of_table(Variance(low, high), table, value, budgets, options))
 
 
+@renamed(RENAMED)
+def vector_mean_of_table(
+    table: Any,
+    value: Sequence[str],
+    norm: float,
+    budgets: float | str | RowBudgets | None = None,
+    *,
+    kind: str = "l2",
+    slack: float = 0.03,
+    **options: Unpack[Options],
+) -> VectorRelease:
+    """Estimate the mean of vectors whose coordinates are columns of a table; see `release` and `estimate_vector_mean`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> trips = pl.DataFrame({"walk": [0.2, 0.4] * 500, "bike": [0.6, 0.1] * 500})
+    >>> release = vector_mean_of_table(trips, ["walk", "bike"], 1.0, 4.0, seen="reports", delta=1e-6)
+    >>> release.to_frame()["column"].to_list()
+    ['walk', 'bike']
+    """
+    columns = [value] if isinstance(value, str) else list(value)
+    question = VectorMean(len(columns), norm, kind, slack)
+    return as_kind(VectorRelease, _of_table(question, table, columns, budgets, options))
+
+
+@renamed(RENAMED)
 def frequent_items_of_table(
     table: Any,
     value: str,
-    epsilon0: float | str | RowBudgets | None = None,
+    budgets: float | str | RowBudgets | None = None,
     *,
     candidates: Iterable[Hashable] | None = None,
     max_length: int = 16,
@@ -552,12 +588,16 @@ def frequent_items_of_table(
     """
     words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
     question = FrequentItems(candidates, false_positives=false_positives, **words)
-    return as_kind(ItemsRelease, _of_table(question, table, value, epsilon0, options))
+    return as_kind(ItemsRelease, _of_table(question, table, value, budgets, options))
 
 
 def _of_table(
-    question: Question, table: Any, value: str, epsilon0: float | str | RowBudgets | None, options: Options
+    question: Question,
+    table: Any,
+    value: str | Sequence[str],
+    budgets: float | str | RowBudgets | None,
+    options: Options,
 ) -> Release:
     function = f"{question.name.replace('-', '_')}_of_table"
     told_apart(options, function, OWN)
-    return asked_by_keyword(function, question, table, {**options, "value": value, "budgets": epsilon0})
+    return asked_by_keyword(function, question, table, {**options, "value": value, "budgets": budgets})

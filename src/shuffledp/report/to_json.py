@@ -292,8 +292,9 @@ def weighted_to_json(grouped: GroupedRelease, margins: Margins) -> dict[str, Any
     weighted = grouped.weighted(margins)
     low, high = weighted.confidence_interval(CONFIDENCE)
     columns = (weighted.value, weighted.standard_error, low, high)
-    shape = first_of(grouped).question.shape
-    labels = [dict(zip(shape.keys, label, strict=True)) for label in view_of(first_of(grouped)).labels]
+    view = view_of(first_of(grouped))
+    shape = view.shape
+    labels = [dict(zip(shape.keys, label, strict=True)) for label in view.labels]
     return {
         "estimates": [
             label | {shape.key: value, "standard_error": error, "confidence_interval": [first, last]}

@@ -68,7 +68,7 @@ HEADER = ("panel", "question", "x", "series", "mean absolute error", "low", "hig
 
 
 @dataclass(frozen=True)
-class Way:
+class ComparedEstimator:
     """One estimator of a comparison: the papers' or one of this package.
 
     Parameters
@@ -93,14 +93,14 @@ class Way:
 
 
 MEANS = (
-    Way("Algorithm 1: Laplace, plain average", PURPLE, "reports", noise=Laplace),
-    Way("Laplace, levels shown, precision weights", ORANGE, "levels", "precision", noise=Laplace),
-    Way("one bit, levels withheld", BLUE, "reports", noise=OneBit),
-    Way("one bit, levels shown, precision weights", GREEN, "levels", "precision", noise=OneBit),
+    ComparedEstimator("Algorithm 1: Laplace, plain average", PURPLE, "reports", noise=Laplace),
+    ComparedEstimator("Laplace, levels shown, precision weights", ORANGE, "levels", "precision", noise=Laplace),
+    ComparedEstimator("one bit, levels withheld", BLUE, "reports", noise=OneBit),
+    ComparedEstimator("one bit, levels shown, precision weights", GREEN, "levels", "precision", noise=OneBit),
 )
 FREQUENCIES = (
-    Way("Algorithm 2: randomized response, levels withheld", PURPLE, "reports"),
-    Way("randomized response, levels shown, precision weights", GREEN, "levels", "precision"),
+    ComparedEstimator("Algorithm 2: randomized response, levels withheld", PURPLE, "reports"),
+    ComparedEstimator("randomized response, levels shown, precision weights", GREEN, "levels", "precision"),
 )
 WAYS = {"mean": MEANS, "frequency": FREQUENCIES}
 
@@ -147,7 +147,7 @@ def run(quick: bool, progress: Progress) -> Outcome:
     return Outcome({"gspa-figure-3": table}, {"gspa-figure-3": picture}, caption(table, repeats))
 
 
-def absolute_error(way: Way, budgets: FloatArray, repeats: int) -> tuple[float, float]:
+def absolute_error(way: ComparedEstimator, budgets: FloatArray, repeats: int) -> tuple[float, float]:
     """Return the mean absolute error over simulated collections, and half of its 95 % confidence interval.
 
     Parameters
@@ -173,7 +173,7 @@ def _bits(random: np.random.Generator) -> FloatArray:
     return (random.random(USERS) < DENSITY).astype(np.float64)
 
 
-def _one(way: Way, records: FloatArray, budgets: FloatArray, random: Randomness) -> float:
+def _one(way: ComparedEstimator, records: FloatArray, budgets: FloatArray, random: Randomness) -> float:
     if way.noise is not None:
         family = way.noise(LOW, HIGH)
         sent = ShuffledReports(family.randomize(records, budgets, random), budgets, way.seen)
@@ -243,7 +243,7 @@ Levels = tuple[tuple[float, int], ...]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SimulatedMean:
     """A simulated mean and a two-sided interval that holds with the stated confidence, however small the mean.
 
     Parameters
@@ -262,13 +262,13 @@ class Estimate:
     confidence: float
 
 
-def bernstein(values: Array, top: float, confidence: float) -> Estimate:
+def bernstein(values: Array, top: float, confidence: float) -> SimulatedMean:
     """Return the empirical Bernstein interval (Maurer and Pontil 2009, Thm 4) for a mean of values in [0, top]."""
     x = values / top
     logs = math.log(4.0 / (1.0 - confidence))  # two sides, each the two events of the theorem
     width = math.sqrt(2.0 * float(x.var(ddof=1)) * logs / x.size) + 7.0 * logs / (3.0 * (x.size - 1))
     mean = float(x.mean())
-    return Estimate(mean * top, max(mean - width, 0.0) * top, (mean + width) * top, confidence)
+    return SimulatedMean(mean * top, max(mean - width, 0.0) * top, (mean + width) * top, confidence)
 
 
 def clopper_pearson(hits: int, trials: int, alpha: float) -> tuple[float, float]:
@@ -416,7 +416,7 @@ def three_symbol_delta(levels: Levels, epsilon: float) -> float:
     return float(np.sum(weights * (moment[start] + shifts * above[start]))) / (n1 + n2)
 
 
-def simulated_protocol_delta(levels: Levels, epsilon: float, runs: int, seed: int, confidence: float) -> Estimate:
+def simulated_protocol_delta(levels: Levels, epsilon: float, runs: int, seed: int, confidence: float) -> SimulatedMean:
     """Return delta estimated by runs of the real protocol: users are permuted and answer in order.
 
     It averages (1 - e^eps P1/P0)_+ over outputs drawn if the victim holds 0, with P0 and P1 the probability of all that
@@ -453,7 +453,7 @@ def simulated_protocol_delta(levels: Levels, epsilon: float, runs: int, seed: in
     return bernstein(np.concatenate(samples), 1.0, confidence)
 
 
-def importance_delta(levels: Levels, epsilon: float, samples: int, seed: int, confidence: float) -> Estimate:
+def importance_delta(levels: Levels, epsilon: float, samples: int, seed: int, confidence: float) -> SimulatedMean:
     """Return the delta of `three_symbol_delta`, estimated by importance sampling, with a confidence interval.
 
     E(S)_+ = M(theta) E_theta[S_+ e^(-theta S)], terms up to M/(e theta).

@@ -38,11 +38,11 @@ from shuffledp.reproduce.base import (
 from shuffledp.reproduce.training import (
     DELTA,
     Honest,
+    PaperReading,
     Published,
-    Reading,
     Scale,
     Trained,
-    Way,
+    TrainingMethod,
     below,
     curve,
     scale,
@@ -194,8 +194,8 @@ RDP_FIGURE_3 = Reproduction("rdp-figure-3", "RDP, Figure 3", "Renyi divergence a
 
 
 BLOCKS = 200
-PRINTED = Reading("laplace", "examples-l1", 10.0, 300, hidden=128)
-SCRIPT = Reading("laplace", "average-column-sum", 10.0, 300, hidden=1000)
+PRINTED = PaperReading("laplace", "examples-l1", 10.0, 300, hidden=128)
+SCRIPT = PaperReading("laplace", "average-column-sum", 10.0, 300, hidden=1000)
 BUDGETS = (2.0, 1.0, 0.5, 0.1)
 """The paper's range of epsilon0; everybody has the same."""
 COLOURS = dict(zip(BUDGETS, (GREEN, BLUE, ORANGE, PURPLE), strict=True))
@@ -211,9 +211,9 @@ TABLE = (
 )  # fmt: skip
 
 
-def ways(how: Scale) -> dict[tuple[str, float], Way]:
+def ways(how: Scale) -> dict[tuple[str, float], TrainingMethod]:
     """Return every training of the figure and table, keyed by its name and local budget."""
-    trainings: dict[tuple[str, float], Way] = {}
+    trainings: dict[tuple[str, float], TrainingMethod] = {}
     clients = how.clients or BLOCKS
     printed, script = (replace(reading, epochs=how.epochs) for reading in (PRINTED, SCRIPT))
     for budget in BUDGETS:

@@ -61,7 +61,7 @@ CLIPPED_NORMS: tuple[ClippedNorm, ...] = (
 
 
 @dataclass(frozen=True)
-class Reading:
+class PaperReading:
     """One interpretation of the published pseudo-code for private training.
 
     Parameters
@@ -125,7 +125,7 @@ def train_as_published(
     labels: NDArray[np.int64],
     test: tuple[FloatArray, NDArray[np.int64]],
     epsilons: ArrayLike,
-    reading: Reading,
+    reading: PaperReading,
     *,
     seed: int,
 ) -> PublishedRun:
@@ -178,7 +178,7 @@ def train_as_published(
 
 
 def _message(
-    network: Network, weights: FloatArray, rows: FloatArray, labels: NDArray[np.int64], reading: Reading
+    network: Network, weights: FloatArray, rows: FloatArray, labels: NDArray[np.int64], reading: PaperReading
 ) -> FloatArray:
     if reading.clipped.startswith("examples"):
         order: Literal[1, 2] = 1 if reading.clipped == "examples-l1" else 2
@@ -225,7 +225,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Curve:
+class TrainingCurve:
     """Accuracy and privacy cost of one training run by epoch.
 
     Parameters
@@ -243,10 +243,10 @@ class Curve:
     training: float
 
 
-class Way(Protocol):
+class TrainingMethod(Protocol):
     """Interface of a way of training that can be repeated under several seeds."""
 
-    def run(self, data: Data, seed: int) -> Curve:
+    def run(self, data: Data, seed: int) -> TrainingCurve:
         """Train one model and return its accuracy by epoch; ``seed`` determines all random draws."""
         ...
 
@@ -263,14 +263,14 @@ class Published:
         Local budget of each block in nats; inf for no noise.
     """
 
-    reading: Reading
+    reading: PaperReading
     budgets: tuple[float, ...]
 
-    def run(self, data: Data, seed: int) -> Curve:
+    def run(self, data: Data, seed: int) -> TrainingCurve:
         """Train one model by the published pseudo-code and return its accuracy by epoch."""
         test = data.components[1], data.labels[1]
         outcome = train_as_published(data.components[0], data.labels[0], test, self.budgets, self.reading, seed=seed)
-        return Curve(tuple(outcome.accuracies.tolist()), (), outcome.train_accuracy)
+        return TrainingCurve(tuple(outcome.accuracies.tolist()), (), outcome.train_accuracy)
 
 
 @dataclass(frozen=True)
@@ -298,7 +298,7 @@ class Honest:
     clip: float
     step: float
 
-    def run(self, data: Data, seed: int) -> Curve:
+    def run(self, data: Data, seed: int) -> TrainingCurve:
         """Train one model and return its accuracy and certified epsilon after every round."""
         reports: list[RoundReport] = []
         model = ShuffledSGDClassifier(
@@ -309,7 +309,7 @@ class Honest:
         train_labels = data.labels[0]
         groups = assign_clients(train_labels.size, len(self.budgets), simulation_random(seed))
         model.fit(data.edges[0], train_labels, groups=groups, validation=(data.edges[1], data.labels[1]))
-        return Curve(
+        return TrainingCurve(
             tuple(each.accuracy for each in reports),
             tuple(each.epsilon for each in reports),
             model.score(data.edges[0], train_labels),
@@ -404,7 +404,7 @@ def scale(quick: bool) -> Scale:
     return Scale(Path(folder), 50, 50, 3)
 
 
-def trained(ways: Mapping[K, Way], how: Scale, progress: Progress) -> dict[K, Trained]:
+def trained(ways: Mapping[K, TrainingMethod], how: Scale, progress: Progress) -> dict[K, Trained]:
     """Return the results of every way of training, each run once in this process and then reused.
 
     Parameters
@@ -418,7 +418,7 @@ def trained(ways: Mapping[K, Way], how: Scale, progress: Progress) -> dict[K, Tr
     """
     results: dict[K, Trained] = {}
     for done, (name, way) in enumerate(ways.items()):
-        curves: list[Curve] = []
+        curves: list[TrainingCurve] = []
         for seed in range(how.seeds):
             curves.append(_once(how.folder, way, seed))
             progress((done + (seed + 1) / how.seeds) / len(ways))
@@ -446,7 +446,7 @@ def mean_inverse_square(budgets: Iterable[float]) -> float:
 
 
 @lru_cache(maxsize=256)
-def _once(folder: Path, way: Way, seed: int) -> Curve:
+def _once(folder: Path, way: TrainingMethod, seed: int) -> TrainingCurve:
     return way.run(_data(folder), seed)
 
 
@@ -462,7 +462,7 @@ def _data(folder: Path) -> Data:
     )
 
 
-READING = Reading("gaussian", "average-l2", 2.0, 600, DELTA)
+READING = PaperReading("gaussian", "average-l2", 2.0, 600, DELTA)
 """The reading whose accuracies come out as printed: the average gradient of a block is clipped."""
 BLOCKS = 100
 POPULATIONS = ("unif-3", "constant", "unif-2", "unif-1", "mixed")
@@ -483,9 +483,9 @@ TABLE = (
 )  # fmt: skip
 
 
-def ways(how: Scale) -> dict[str, Way]:
+def ways(how: Scale) -> dict[str, TrainingMethod]:
     """Return every training of the figure and table, keyed by "published" or "honest" and the population."""
-    trainings: dict[str, Way] = {}
+    trainings: dict[str, TrainingMethod] = {}
     for name in POPULATIONS:
         trainings[f"published {name}"] = Published(
             replace(READING, epochs=how.epochs), tuple(epsilons(name, BLOCKS).tolist())

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, Unpack
 
 from numpy.typing import ArrayLike
 
+from shuffledp.params import renamed
 from shuffledp.questions.question import Question
 from shuffledp.records.people import RowBudgets
 from shuffledp.releases import keywords, wrappers
@@ -102,58 +103,62 @@ def release_together(
     return keywords.release_together(asked, SparkEngine(frame), budgets=budgets, **options)
 
 
+@renamed(wrappers.RENAMED)
 def frequency(
     frame: Any,
     value: str,
     categories: Iterable[Hashable],
-    epsilon0: float | str | RowBudgets | None = None,
+    budgets: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> Release:
     """Return a private estimate of the frequency of each category in a column of a Spark dataframe.
 
     Parameters are those of `release` and `shuffledp.frequency_of_table`.
     """
-    return _of_frame("frequency", wrappers.frequency_of_table, frame, options, value, categories, epsilon0)
+    return _of_frame("frequency", wrappers.frequency_of_table, frame, options, value, categories, budgets)
 
 
+@renamed(wrappers.RENAMED)
 def mean(
     frame: Any,
     value: str,
     low: float,
     high: float,
-    epsilon0: float | str | RowBudgets | None = None,
+    budgets: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> Release:
     """Return a private estimate of the mean of a column of a Spark dataframe.
 
     Parameters are those of `release` and `shuffledp.mean_of_table`.
     """
-    return _of_frame("mean", wrappers.mean_of_table, frame, options, value, low, high, epsilon0)
+    return _of_frame("mean", wrappers.mean_of_table, frame, options, value, low, high, budgets)
 
 
+@renamed(wrappers.RENAMED)
 def histogram(
     frame: Any,
     value: str,
     low: float,
     high: float,
     bins: int,
-    epsilon0: float | str | RowBudgets | None = None,
+    budgets: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> Release:
     """Return a private estimate of the histogram of a column of a Spark dataframe.
 
     Parameters are those of `release` and `shuffledp.histogram_of_table`.
     """
-    return _of_frame("histogram", wrappers.histogram_of_table, frame, options, value, low, high, bins, epsilon0)
+    return _of_frame("histogram", wrappers.histogram_of_table, frame, options, value, low, high, bins, budgets)
 
 
+@renamed(wrappers.RENAMED)
 def quantiles(
     frame: Any,
     value: str,
     low: float,
     high: float,
-    probabilities: ArrayLike,
-    epsilon0: float | str | RowBudgets | None = None,
+    at: ArrayLike,
+    budgets: float | str | RowBudgets | None = None,
     *,
     bins: int,
     branching: int = 4,
@@ -163,29 +168,31 @@ def quantiles(
 
     Parameters are those of `release` and `shuffledp.quantiles_of_table`.
     """
-    own = value, low, high, probabilities, epsilon0
+    own = value, low, high, at, budgets
     return _of_frame("quantiles", wrappers.quantiles_of_table, frame, options, *own, bins=bins, branching=branching)
 
 
+@renamed(wrappers.RENAMED)
 def variance(
     frame: Any,
     value: str,
     low: float,
     high: float,
-    epsilon0: float | str | RowBudgets | None = None,
+    budgets: float | str | RowBudgets | None = None,
     **options: Unpack[Options],
 ) -> Release:
     """Return a private estimate of the variance of a column of a Spark dataframe.
 
     Parameters are those of `release` and `shuffledp.variance_of_table`.
     """
-    return _of_frame("variance", wrappers.variance_of_table, frame, options, value, low, high, epsilon0)
+    return _of_frame("variance", wrappers.variance_of_table, frame, options, value, low, high, budgets)
 
 
+@renamed(wrappers.RENAMED)
 def frequent_items(
     frame: Any,
     value: str,
-    epsilon0: float | str | RowBudgets | None = None,
+    budgets: float | str | RowBudgets | None = None,
     *,
     candidates: Iterable[Hashable] | None = None,
     max_length: int = 16,
@@ -200,7 +207,7 @@ def frequent_items(
     """
     words: dict[str, Any] = {"max_length": max_length, "alphabet": alphabet, "cut": cut}
     words |= {"candidates": candidates, "false_positives": false_positives}
-    return _of_frame("frequent_items", wrappers.frequent_items_of_table, frame, options, value, epsilon0, **words)
+    return _of_frame("frequent_items", wrappers.frequent_items_of_table, frame, options, value, budgets, **words)
 
 
 def _of_frame(

@@ -222,7 +222,7 @@ IMPOSSIBLE = b"\xff"
 
 
 @dataclass(frozen=True)
-class Person:
+class DemoPerson:
     """An invited person: codes of the answers, index of the level, and one-time code."""
 
     answers: tuple[int, int]
@@ -235,7 +235,7 @@ class Person:
         return self.answers[1] + HOURS[0]
 
 
-def invite(counts: Sequence[int], codes: Sequence[bytes], random: Randomness) -> list[Person]:
+def invite(counts: Sequence[int], codes: Sequence[bytes], random: Randomness) -> list[DemoPerson]:
     """Return people with real records from the bundled table, and with randomly assigned levels.
 
     Parameters
@@ -254,17 +254,17 @@ def invite(counts: Sequence[int], codes: Sequence[bytes], random: Randomness) ->
     drawn = random.permutation(hours.size)[: len(levels)].tolist()
     dealt = random.permutation(len(levels)).tolist()
     return [
-        Person((group[schooling[row]], int(hours[row]) - HOURS[0]), levels[place], code)
+        DemoPerson((group[schooling[row]], int(hours[row]) - HOURS[0]), levels[place], code)
         for row, place, code in zip(drawn, dealt, codes, strict=True)
     ]
 
 
-def sealed_reports(task: PostedTask, people: Sequence[Person]) -> list[bytes]:
+def sealed_reports(task: PostedTask, people: Sequence[DemoPerson]) -> list[bytes]:
     """Return everybody's report, drawn and sealed by a separate client each."""
     return [Client(task).seal(person.answers, person.level, person.code) for person in people]
 
 
-def spoilt_reports(task: PostedTask, people: Sequence[Person], honest: Person) -> tuple[list[bytes], bytes]:
+def spoilt_reports(task: PostedTask, people: Sequence[DemoPerson], honest: DemoPerson) -> tuple[list[bytes], bytes]:
     """Return sealed invalid reports of invited people, which the shuffler cannot tell from valid ones.
 
     Parameters
@@ -400,7 +400,7 @@ class Deliveries:
         connection.close()
 
 
-def answer_in_browser(path: str, server: str, task: PostedTask, people: Sequence[Person]) -> list[Person]:
+def answer_in_browser(path: str, server: str, task: PostedTask, people: Sequence[DemoPerson]) -> list[DemoPerson]:
     """Let people answer on the survey page in Chromium; return those whose reports are held after some seconds.
 
     Parameters
@@ -414,7 +414,7 @@ def answer_in_browser(path: str, server: str, task: PostedTask, people: Sequence
     people : sequence of Person
         The people who answer.
     """
-    until, held = time.monotonic() + CHROMIUM_SECONDS, list[Person]()
+    until, held = time.monotonic() + CHROMIUM_SECONDS, list[DemoPerson]()
     try:
         with Chromium(path, CHROMIUM_SECONDS) as browser:
             for person in people:
@@ -490,7 +490,7 @@ class Relay:
         self._listening.server_close()
 
 
-def answer_and_die(server: str, task: PostedTask, person: Person, words: Sequence[str], folder: Path) -> Verdict:
+def answer_and_die(server: str, task: PostedTask, person: DemoPerson, words: Sequence[str], folder: Path) -> Verdict:
     """Run `shuffledp answer`, kill it before it learns that its report is held, and let its device send again.
 
     Parameters

@@ -18,7 +18,7 @@ from shuffledp.cli.demo.clients import (
     HOURS,
     NO_ANSWER,
     Deliveries,
-    Person,
+    DemoPerson,
     answer_and_die,
     answer_in_browser,
     chromium_path,
@@ -292,7 +292,7 @@ def _answers(
     server: ServiceProcess,
     store: Store,
     task: PostedTask,
-    people: list[Person],
+    people: list[DemoPerson],
     tell: Callable[[str], None],
     *,
     browser: bool,
@@ -339,15 +339,15 @@ def _answers(
     tell(f"{len(insiders)} invited people and {STRANGERS} without an invitation send junk; the latter are refused.")
 
 
-def _truths(held: Held, honest: Sequence[Person]) -> None:
+def _truths(held: Held, honest: Sequence[DemoPerson]) -> None:
     """Store the true values, which no real collection would know."""
     shares = [sum(person.answers[0] == place for person in honest) / len(honest) for place in range(len(EDUCATIONS))]
     held.truths = [[*shares, 0.0], [sum(person.hours for person in honest) / len(honest)]]
 
 
 def _in_browser(
-    held: Held, server: ServiceProcess, task: PostedTask, people: Sequence[Person], *, browser: bool
-) -> list[Person]:
+    held: Held, server: ServiceProcess, task: PostedTask, people: Sequence[DemoPerson], *, browser: bool
+) -> list[DemoPerson]:
     path = chromium_path()
     if path is None or not browser:
         if path is not None:

@@ -41,6 +41,10 @@ EDUCATIONS = {
 """The categories, each with the entries of the table that belong to it."""
 FRACTIONS = ((0.54, 1.0), (0.37, 2.0), (0.09, 4.0))
 """Shares of cautious, medium and liberal users (those of GSPA, Figure 3), and the local budget of each."""
+CONSENTS = ("careful", "medium", "open")
+"""Words for the budgets of `FRACTIONS`."""
+TABLE_COLUMNS = "hours, income, education, budget (1, 2 or 4) and consent (careful, medium or open)"
+"""What `write_table` writes."""
 SEEN = "reports"
 GSPA = "gspa"
 HOW_TO_READ = (
@@ -51,7 +55,7 @@ HOW_TO_READ = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class DemoAnswer:
     """One question of the demo, with its private answer and the true one.
 
     Parameters
@@ -108,13 +112,13 @@ def run_demo(delta: float, simulation_seed: int | None, *, as_json: bool, report
         console().print(f"The same as a page: {report.resolve()}", soft_wrap=True, highlight=False)
 
 
-def ask(delta: float, random: Randomness) -> list[Asked]:
+def ask(delta: float, random: Randomness) -> list[DemoAnswer]:
     """Return estimates of the mean of hours and of shares of incomes and educations, with independent noise."""
     columns = read_columns(TABLE, numbers=["hours_per_week"], texts=["income", "education"])
     hours = columns.numbers["hours_per_week"]
     epsilon0 = assign_budgets(hours.size, random)
     answers = [
-        Asked(
+        DemoAnswer(
             "Mean hours per week",
             estimate_mean(hours, *HOURS, epsilon0, mechanism="one-bit", seen=SEEN, delta=delta, random=random),
             (float(hours.mean()),),
@@ -129,7 +133,7 @@ def ask(delta: float, random: Randomness) -> list[Asked]:
             records, list(categories), epsilon0, mechanism=mechanism, seen=SEEN, delta=delta, random=random
         )
         answers.append(
-            Asked(question, release, tuple(int((records == name).sum()) / len(records) for name in categories))
+            DemoAnswer(question, release, tuple(int((records == name).sum()) / len(records) for name in categories))
         )
     return answers
 
@@ -148,15 +152,17 @@ def assign_budgets(n: int, random: Randomness) -> NDArray[np.float64]:
 
 
 def write_table(path: Path) -> None:
-    """Write the people, with random budgets, as the CSV that the examples use: hours, income, education, budget."""
+    """Write the people, with random budgets and the word of each budget, as the CSV that the examples use."""
     columns = read_columns(TABLE, numbers=["hours_per_week"], texts=["income", "education"])
     hours = columns.numbers["hours_per_week"]
+    budgets = assign_budgets(hours.size, choose_random(None)).astype(np.int64)
     frame = pl.DataFrame(
         {
             "hours": hours.astype(np.int64),
             "income": columns.texts["income"],
             "education": grouped(columns.texts["education"]),
-            "budget": assign_budgets(hours.size, choose_random(None)).astype(np.int64),
+            "budget": budgets,
+            "consent": np.array(CONSENTS)[np.searchsorted([budget for _, budget in FRACTIONS], budgets)],
         }
     )
     with reserved(path, "--table") as file:
@@ -169,12 +175,12 @@ def total_epsilon(levels: Iterable[LevelGuarantee]) -> float:
     return next_above(math.fsum(level.epsilon.upper for level in levels))
 
 
-def worst_total(answers: list[Asked]) -> float:
+def worst_total(answers: list[DemoAnswer]) -> float:
     """Return an upper bound on the joint epsilon of all questions for anybody."""
     return total_epsilon(a.release.guarantee.worst for a in answers)
 
 
-def _json(answer: Asked) -> dict[str, Any]:
+def _json(answer: DemoAnswer) -> dict[str, Any]:
     fields = release_to_json(answer.release)
     truth = answer.truth[0] if answer.bounds is not None else list(answer.truth)
     return fields | {
@@ -184,7 +190,7 @@ def _json(answer: Asked) -> dict[str, Any]:
     }
 
 
-def _page(answers: list[Asked]) -> str:
+def _page(answers: list[DemoAnswer]) -> str:
     from shuffledp.accounting import drawn_profile
     from shuffledp.report.answer import Answer
     from shuffledp.report.page import render
@@ -204,7 +210,7 @@ def _page(answers: list[Asked]) -> str:
     )
 
 
-def _print(answers: list[Asked], delta: float) -> None:
+def _print(answers: list[DemoAnswer], delta: float) -> None:
     """Print answers, guarantees, and how to read them: 40 lines of 80 columns, the first output that users see."""
     out = console()
     if not answers[0].release.private:
@@ -221,7 +227,7 @@ def _print(answers: list[Asked], delta: float) -> None:
     )
 
 
-def _answers_table(answers: list[Asked]) -> Table:
+def _answers_table(answers: list[DemoAnswer]) -> Table:
     table = Table(title=f"{count(answers[0].release.n)} people of UCI Adult, three questions", title_justify="left")
     for heading in ("question", "estimate", f"{CONFIDENCE:.0%} interval", "true value"):
         table.add_column(heading, justify="left" if heading == "question" else "right")
@@ -242,7 +248,7 @@ def _answers_table(answers: list[Asked]) -> Table:
     return table
 
 
-def _guarantees_table(answers: list[Asked], delta: float) -> Table:
+def _guarantees_table(answers: list[DemoAnswer], delta: float) -> Table:
     """Return a row per question and a column per level: the epsilon that an attack attains, and the proven one."""
     table = Table(title=f"What they cost: central epsilon at delta = {probability(delta)}", title_justify="left")
     table.add_column("own budget")

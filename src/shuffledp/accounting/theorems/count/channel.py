@@ -15,6 +15,7 @@ import numpy as np
 
 from shuffledp.accounting.profiles.profile import PrivacyProfile, gaussian_epsilon
 from shuffledp.accounting.theorems.count.cover import EXACT_UP_TO, BitCrowds, Groups
+from shuffledp.errors import Brief
 from shuffledp.numerics.floats import EPS, FloatArray, Interval, Upper, round_down, round_up
 from shuffledp.numerics.functions import crossing
 from shuffledp.randomizers.base import StatesChances
@@ -26,8 +27,8 @@ _STEPS = (65, 9, 5, 3)
 """Number of shares of ones tried in each group, by the number of groups."""
 
 
-@dataclass(frozen=True, eq=False)
-class RecordVectors:
+@dataclass(frozen=True, eq=False, repr=False)
+class RecordVectors(Brief):
     """A choice of record vectors: each says how many users of each group hold record 1.
 
     Parameters
