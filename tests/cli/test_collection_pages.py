@@ -127,6 +127,15 @@ def test_the_pages_of_a_collection_are_one_story(run, tmp_path, survey):
             assert answer.read() == (tmp_path / "lunch.release").read_bytes()
 
 
+def test_the_plan_of_the_organisers_page_is_what_the_command_prints(run, survey):
+    """It lacked the level 6 and its dummies: the survey had no second shuffler when it was copied."""
+    page = (DOCS / "organiser.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```text\n\$ shuffledp (task plan survey\.toml)\n(.*?)```", page, re.DOTALL)
+    printed = run(*block[0].split()).out
+    for line in block[1].splitlines():
+        assert line in printed, line
+
+
 def test_the_collection_of_the_commands_is_one_story(run, tmp_path, survey):
     page = (DOCS.parent / "how-to" / "commands.md").read_text(encoding="utf-8")
     section = page.split("## A collection")[1].split("\n## ")[0]

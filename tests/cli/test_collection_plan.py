@@ -430,12 +430,12 @@ def test_a_wish_that_only_a_finer_number_would_meet_is_refused():
 
 @pytest.mark.costly
 def test_an_accepted_shuffler_is_known_to_the_plan():
-    """`wanted = 3` was refused with "one shuffler allows 4", and the table lacked the level 6."""
+    """`wanted = 2.5` was refused with "one shuffler allows 4", and the table lacked the level 6."""
     accepted = "people = 350\naccept_one_shuffler = true"
     assert [row.epsilon0 for row in planned(survey(["a choice"], accepted)).choices[0].rows][-1] == 6.0
-    text = survey(["a choice"], f"{accepted}\nwanted = 3")
+    text = survey(["a choice"], f"{accepted}\nwanted = 2.5")
     assert 4.0 < planned(text).chosen == draft_of_survey(text, KEY).levels[-1].epsilon0
-    said = planned(survey(["a choice"], "people = 350\nwanted = 3")).choices[0].cannot
+    said = planned(survey(["a choice"], "people = 350\nwanted = 2.5")).choices[0].cannot
     assert "and one shuffler allows 4. It takes " in said
     assert "accept_one_shuffler = true" in said
     one_hand = text.replace(b'analyzer = "The kitchen"', b'analyzer = "The works council"')
