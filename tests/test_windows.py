@@ -61,8 +61,9 @@ REFUSED = "error: a collection cannot be held on Windows: "
 def on_windows(folder: Path, *commands: str) -> subprocess.CompletedProcess[str]:
     """Run commands, one a line of words, where text is cp1252 and a file opened without an encoding is an error."""
     variables = {"PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    words = json.dumps([command.split() for command in commands])
     return subprocess.run(
-        [sys.executable, "-X", "warn_default_encoding", "-c", SIMULATED, json.dumps([command.split() for command in commands])],
+        [sys.executable, "-X", "warn_default_encoding", "-c", SIMULATED, words],
         cwd=folder, capture_output=True, encoding="cp1252", check=False, timeout=600,
         env=os.environ | variables | {"COLUMNS": "120", "XDG_STATE_HOME": str(folder)},
     )  # fmt: skip
