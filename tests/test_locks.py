@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import os
 import sys
 import threading
@@ -34,7 +35,7 @@ class Bytes:
         place = os.fstat(number).st_ino, os.lseek(number, 0, os.SEEK_CUR)
         holder = self.held.get(place)
         if holder not in (None, number) and is_open(holder):  # a number is given anew once its file is closed
-            raise OSError(36, "Resource deadlock avoided")
+            raise PermissionError(errno.EACCES, "Permission denied")
         self.held[place] = number
 
 
@@ -71,6 +72,17 @@ def test_a_lock_is_held_until_its_file_is_closed(tmp_path):
         whole_files.hold(second.fileno())
         freed.join()
         assert first.closed
+
+
+def test_a_disk_without_locks_is_not_waited_for(monkeypatch, tmp_path, windows):
+    """Where `msvcrt` fails for another reason than a holder, `answer` waited without end."""
+
+    def fails(*_: int) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(sys.modules["msvcrt"], "locking", fails)
+    with open(tmp_path / "t", "a+b") as file, pytest.raises(OSError, match="Invalid argument"):
+        whole_files.hold(file.fileno())
 
 
 @pytest.mark.usefixtures("_anywhere")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import sys
 
 import numpy as np
 import polars as pl
@@ -281,6 +283,7 @@ def test_a_refused_command_leaves_the_old_page_alone(run, table):
         ),
         (KeyboardInterrupt(), 130, "error: interrupted; nothing was written"),
         (MemoryError("full"), 1, "error: internal failure (MemoryError: full)"),
+        (ModuleNotFoundError("no x", name="x"), 1, "error: internal failure (ModuleNotFoundError: no x); nothing was "),
     ],
 )
 def test_failures_inside_are_one_line_too(run, monkeypatch, tmp_path, failure, status, line):
@@ -293,6 +296,18 @@ def test_failures_inside_are_one_line_too(run, monkeypatch, tmp_path, failure, s
     assert result.err.startswith(line)
     assert result.err.count("\n") == 1
     assert os.listdir(tmp_path) == []
+
+
+def test_a_reader_that_has_gone_on_windows(run, monkeypatch):
+    """There `shuffledp ... | more` that is left early gives EINVAL, which was reported as a disk without room."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr("shuffledp.cli.calibrate.certify", fail)
+    assert "standard output cannot be written (Invalid argument)" in run(*ONE).err
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert (run(*ONE).status, run(*ONE).err) == (1, "")
 
 
 @pytest.mark.parametrize(

@@ -336,8 +336,11 @@ def run_link(draft_file: Path, posted: Path, server: str, page: str | None) -> N
         terminal.print(f"for shuffledp answer: {link_of(task, server)}", highlight=False, soft_wrap=True)
     try:
         picture = qr_terminal(link)
+        picture.encode(terminal.encoding)
     except ModuleNotFoundError:  # the link is what matters
         picture = what_is_missing("A QR code", "segno")
+    except UnicodeEncodeError:  # its blocks would stand there as numbers
+        picture = f"This output shows no QR code: its encoding, {terminal.encoding}, lacks the blocks."
     terminal.print(picture, markup=False, highlight=False, soft_wrap=True)
     if task.has_codes:
         terminal.print("People need a one-time code each: shuffledp task codes.", highlight=False)

@@ -388,8 +388,9 @@ def opened(path: Path, *, make: bool = False) -> Generator[Store]:
     Raises
     ------
     InvalidInput
-        If there is none, or it cannot be read or written now.
+        If there is none, or it cannot be read or written now; on Windows.
     """
+    check_can_hold()
     from shuffledp.collection.store import Store
 
     if not make and not path.is_file():
