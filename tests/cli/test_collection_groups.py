@@ -19,7 +19,7 @@ from shuffledp.collection import survey as survey_module
 from shuffledp.collection.batch import AnalyzerKey
 from shuffledp.collection.client import Client
 from shuffledp.collection.fields import from_base64
-from shuffledp.collection.group_commands import check_one_survey, compare, difference
+from shuffledp.collection.group_commands import _cell, _words, check_one_survey, compare, difference
 from shuffledp.collection.groups import Groups, slug
 from shuffledp.collection.ingest import hold, open_reports
 from shuffledp.collection.kinds import half_width, prices
@@ -276,6 +276,17 @@ def test_folders_that_are_none(survey, run, tmp_path):
 
 def test_names_of_files():
     assert [slug(text) for text in ("Küche", "../x", "日本", "A" * 60)] == ["kuche", "x", "", "a" * 40]
+
+
+def test_an_answer_of_a_group_that_says_nothing_yet_says_so():
+    """Three people of a hall had "0.00% to 100.00%" where `open` of one batch prints "says nothing yet"."""
+    cells = [_cell(np.array([0.4, low, high]), (0.0, 1.0)) for low, high in ((0.0, 1.0), (0.2, 0.95), (0.3, 0.5))]
+    assert [_words(each, shares=True)[1] for each in cells] == [
+        "says nothing yet",
+        "says nothing yet",
+        "30.00% to 50.00%",
+    ]
+    assert _words(_cell(np.array([44.0, 18.0, 70.0]), (18.0, 70.0)), shares=False)[1] == "says nothing yet"
 
 
 def test_a_difference_holds_together_with_all_others():

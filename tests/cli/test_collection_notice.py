@@ -29,3 +29,4 @@ def test_the_command_extends_and_status_says_so(run: Run, tmp_path):
     with running(tmp_path / "shuffledp.db") as service:
         shown = run("answer", f"{service.url}/t/{task.id}", "--show")
     assert f"Its end was moved: it is open to {later}." in shown.out
+    assert shown.out.index("Its end was moved") < shown.out.index("Level “"), "beside the end that it replaces"

@@ -121,9 +121,7 @@ def run_show(link_text: str, language: str, person: str, state: Path | None, *, 
     if as_json:
         print(dumps(_shown_object(task, floors, device, language)))
         return
-    print_task(task, language)
-    if notice is not None:
-        console().print(_phrase("moved", language, closes=write_time(notice.closes)), highlight=False)
+    print_task(task, language, None if notice is None else notice.closes)
     _print_spent(task, device, language)
 
 
@@ -308,8 +306,8 @@ def _shown_object(task: PostedTask, floors: tuple[float, ...], device: Device, l
     }
 
 
-def print_task(task: PostedTask, language: str) -> None:
-    """Print a task in words: who asks what, and what each level promises."""
+def print_task(task: PostedTask, language: str, closes: int | None = None) -> None:
+    """Print a task in words: who asks what, until when (a notice may have moved it), and what each level promises."""
     draft, terminal = task.draft, console()
 
     def theirs(text: str) -> str:
@@ -319,6 +317,8 @@ def print_task(task: PostedTask, language: str) -> None:
     about = {"organizer": theirs(draft.organizer), "contact": theirs(draft.contact), "notice": draft.privacy_notice}
     about |= {name: write_time(getattr(draft, name)) for name in ("opens", "closes")}
     terminal.print(escape(_phrase("about", language, **about)), highlight=False)
+    if closes is not None:
+        terminal.print(_phrase("moved", language, closes=write_time(closes)), highlight=False)
     if draft.introduction:
         terminal.print(escape(theirs(in_language(draft.introduction, language))), highlight=False)
     questions, answers = shown_order(draft, secure_random())

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -50,11 +50,12 @@ from shuffledp.collection.task import Draft, PostedTask
 from shuffledp.errors import InvalidInput
 from shuffledp.numerics.floats import FloatArray
 from shuffledp.questions.estimate import Estimate
-from shuffledp.questions.question import CONFIDENCE
+from shuffledp.questions.question import CONFIDENCE, AnswerLine
 from shuffledp.report import wording
+from shuffledp.report.answer import tells_nothing
 from shuffledp.report.page import page_template
 from shuffledp.report.to_json import dumps
-from shuffledp.report.wording import count, counted, points, share, with_error
+from shuffledp.report.wording import SAYS_NOTHING, count, counted, points, share, with_error
 from shuffledp.shell.output import COMMAND_LINE, Entered, console, reserved, working, write_bytes
 from shuffledp.whole_files import read_bytes
 
@@ -67,11 +68,14 @@ class Cell:
     ----------
     value, low, high : float
         A share or a mean, and its interval, which holds together with the others of its question.
+    says_nothing : bool
+        Whether the interval covers the range of what is possible, or reaches further to a side than half of it.
     """
 
     value: float
     low: float
     high: float
+    says_nothing: bool = field(default=False, repr=False, kw_only=True)
 
     @property
     def excludes_zero(self) -> bool:
@@ -136,11 +140,16 @@ def _compared(estimates: Sequence[Estimate], labels: Sequence[str], *, shares: b
         Compared(
             label,
             shares,
-            tuple(Cell(*each[:, j].tolist()) for each in own),
+            tuple(_cell(each[:, j], estimate.support) for each, estimate in zip(own, estimates, strict=True)),
             tuple((one, two, difference(wider[one][:, j], wider[two][:, j])) for one, two in pairs),
         )
         for j, label in enumerate(labels)
     ]
+
+
+def _cell(numbers: FloatArray, support: tuple[float, float]) -> Cell:
+    value, low, high = numbers.tolist()
+    return Cell(value, low, high, says_nothing=tells_nothing(AnswerLine("", value, 0.0, low, high), support))
 
 
 def _columns(estimate: Estimate, level: float) -> FloatArray:
@@ -237,12 +246,12 @@ def differ(names: Sequence[str], opened: Sequence[Opened], place: int) -> str:
 
 
 def _words(cell: Cell, *, shares: bool) -> tuple[str, str]:
+    numbers = (cell.value, cell.low, cell.high)
     if shares:
-        return share(cell.value), f"{share(cell.low)} to {share(cell.high)}"
-    value, low, high = (
-        with_error(each, (cell.high - cell.low) / 4.0 or 1.0) for each in (cell.value, cell.low, cell.high)
-    )
-    return value, f"{low} to {high}"
+        value, low, high = map(share, numbers)
+    else:
+        value, low, high = (with_error(each, (cell.high - cell.low) / 4.0 or 1.0) for each in numbers)
+    return value, SAYS_NOTHING if cell.says_nothing else f"{low} to {high}"
 
 
 def _apart(cell: Cell, *, shares: bool) -> str:
@@ -605,7 +614,8 @@ def _question_in(names: list[str], every: list[Opened], place: int, language: st
         for name, cell in zip(names, compared.groups, strict=True):
             value, low, high = _numbers_in(cell, compared.shares, language)
             unit = "\N{NO-BREAK SPACE}%" if compared.shares else ""
-            rows.append([name, value + unit, f"{low} – {high}{unit}"])
+            ends = translation_of(language)(SAYS_NOTHING) if cell.says_nothing else f"{low} – {high}{unit}"
+            rows.append([name, value + unit, ends])
         answers.append({"answer": label, "rows": rows})
         key = "resultLess" if compared.shares else "groupsLess"
         for one, two, cell in compared.differences:

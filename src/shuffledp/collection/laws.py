@@ -596,14 +596,18 @@ def sum_of_cells(law: BallDummies, some: int) -> list[float]:
 
 
 def _ways(cells: int, size: int) -> NDArray[np.float64]:
-    """Return how many vectors have positive cells that add up to p and negative ones to -n, p and n below ``size``."""
-    ways = np.zeros((size, size))
-    ways[0, 0] = 1.0
-    for _ in range(cells):  # the next cell is positive, or is not
-        positive = np.cumsum(ways[:-1], axis=0)
-        ways = np.cumsum(ways, axis=1)
-        ways[1:] += positive
-    return ways
+    """Return how many vectors have positive cells that add up to p and other ones to -n, p and n below ``size``.
+
+    k cells are positive: sum over k of C(cells, k) times the ways of k positive numbers to add up to p, times those of
+    the other cells to add up to -n. A term for each k, so this is a product of two thin matrices.
+    """
+    positive, others = np.zeros((cells + 1, size)), np.zeros((cells + 1, size))
+    positive[0, 0] = others[0, 0] = 1.0
+    for k in range(1, cells + 1):
+        positive[k, 1:] = np.cumsum(positive[k - 1, :-1])
+        others[k] = np.cumsum(others[k - 1])
+    chosen = np.array([math.comb(cells, k) for k in range(cells + 1)], dtype=np.float64)
+    return (positive * chosen[:, None]).T @ others[::-1]
 
 
 PIECE = 10_000

@@ -27,6 +27,7 @@ from importlib.resources import files
 from typing import Any
 
 from shuffledp.accounting import (
+    ComposedProfile,
     LocalProfile,
     PrivacyProfile,
     bounds,
@@ -508,7 +509,9 @@ def _crowd(
 
     def epsilon(at: float) -> float:
         ceiling = floor / reports
-        return math.inf if profile.seems_above(at, ceiling) else float(profile.epsilon_below(at, ceiling).upper)
+        if isinstance(profile, ComposedProfile) and profile.seems_above(at, ceiling):
+            return math.inf
+        return float(profile.epsilon_below(at, ceiling).upper)
 
     return epsilon(delta) if reports == 1 else _two_reports(epsilon, delta)
 

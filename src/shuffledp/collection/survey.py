@@ -236,9 +236,8 @@ def _plain(document: dict[str, Any]) -> Draft:
 def _refuse_what_cannot_be(request: Request) -> None:
     """Refuse a wanted half-width that cannot be reached."""
     asked = _planned_for_somebody(replace(request, groups=()))  # of this group alone
-    if asked.wanted is None or offer_of(asked).widest <= asked.wanted:
-        return
-    for choice in plan_collection(asked).choices:  # which says what would do
+    missed = asked.wanted is not None and offer_of(asked).widest > asked.wanted
+    for choice in plan_collection(asked).choices if missed else ():  # which says what would do
         if choice.cannot:
             raise InvalidInput(f"{choice.question.text}: {choice.cannot} Nothing was written")
 

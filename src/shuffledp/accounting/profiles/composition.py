@@ -286,7 +286,7 @@ class ComposedProfile(PrivacyProfile):
         return self.epsilon(delta)
 
     def seems_above(self, delta: float, ceiling: float) -> bool:
-        """Return whether epsilon(delta) is guessed above the ceiling; see `PrivacyProfile.seems_above`."""
+        """Return whether epsilon(delta) is guessed above the ceiling (nats); False also where no guess is good."""
         return 0.0 < ceiling < _HOPEFUL * self.vanishes_at and self._expected_side(check_delta(delta), ceiling) > 0
 
     def _expected_side(self, delta: float, ceiling: float) -> int:

@@ -341,19 +341,6 @@ class PrivacyProfile(ABC):
         del ceiling
         return self.epsilon(delta)
 
-    def seems_above(self, delta: float, ceiling: float) -> bool:
-        """Return whether epsilon(delta) is guessed above the ceiling, sooner than it is computed; False: not known.
-
-        Parameters
-        ----------
-        delta : float
-            In (0, 1).
-        ceiling : float
-            In nats.
-        """
-        del delta, ceiling
-        return False
-
     def shown_epsilon(self, delta: float) -> float:
         """Return the lower end of `epsilon`, nats: all that is asked of an attack; some profiles find it sooner alone.
 
