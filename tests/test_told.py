@@ -95,6 +95,13 @@ def test_what_is_long_is_cut(name):
     assert " object at 0x" not in told
 
 
+def test_no_item_is_said_in_words():
+    rare = {"word": [f"{number:04}" for number in range(1000)]}
+    question = sdp.FrequentItems(max_length=4, alphabet="digits", false_positives=1e-6)
+    release = sdp.release(question, rare, value="word", budgets=0.1, seen="reports", delta=1e-6)
+    assert repr(release).startswith("<frequent-items: No item is frequent enough to be named; 95% intervals; ")
+
+
 def test_people_show_no_record():
     assert "category" not in repr(sdp.People(CHOSEN, budgets=1.0))
 

@@ -303,6 +303,7 @@ class Release(Told):
         values = np.atleast_1d(np.asarray(self.estimate)).ravel()
         ends = zip(values[:3], np.atleast_1d(lower)[:3], np.atleast_1d(upper)[:3], strict=True)
         answer = ", ".join(f"{value:.4g} ({low:.4g} to {high:.4g})" for value, low, high in ends)
+        answer = answer or self.question.shape.nothing.rstrip(".")
         more = f", ... ({values.size} in all)" if values.size > 3 else ""
         worth = "" if self.private else "; NOT PRIVATE, a simulation"
         return (
