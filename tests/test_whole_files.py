@@ -12,7 +12,7 @@ import pytest
 from shuffledp.collection.store import Store
 from shuffledp.errors import InvalidInput
 from shuffledp.ledger import Ledger
-from shuffledp.whole_files import replaced
+from shuffledp.whole_files import replaced, toml_table
 
 
 def test_a_block_that_fails_leaves_what_was_there(tmp_path):
@@ -115,3 +115,15 @@ def test_a_missing_folder_is_named_before_any_work(tmp_path):
     wanted = r"out/page.html cannot be written \(No such file or directory\); choose an"
     with pytest.raises(InvalidInput, match=wanted), replaced(tmp_path / "no" / "page.html", "out/page.html"):
         pytest.fail("the block was entered")
+
+
+@pytest.mark.parametrize("data", ["name = 'Büro'".encode("utf-8-sig"), "name = 'Büro'".encode()])
+def test_toml_is_read_with_or_without_a_mark(data):
+    """A file of questions with a mark, as Windows' editor writes one, was no TOML: `Invalid statement`."""
+    assert toml_table(data, "the file") == {"name": "Büro"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
+def test_toml_in_another_encoding_is_named(encoding):
+    with pytest.raises(InvalidInput, match=r"^the survey is not UTF-8 text; save it as UTF-8$"):
+        toml_table("name = 'Büro'".encode(encoding), "the survey")

@@ -46,6 +46,37 @@ def csv_table(text: str, what: str) -> tuple[tuple[str, ...], list[dict[str, str
         raise InvalidInput(f"{what} are no CSV table ({error}); save the table as CSV UTF-8") from None
 
 
+def toml_table(data: bytes, what: str) -> dict[str, Any]:
+    """Read TOML in UTF-8, with or without a byte-order mark, which some editors write.
+
+    Parameters
+    ----------
+    data : bytes
+        Content of the file.
+    what : str
+        What it is expected to be, for the error message, such as ``"the survey"``.
+
+    Raises
+    ------
+    InvalidInput
+        If it is other text, or no TOML.
+
+    Examples
+    --------
+    >>> toml_table(b"people = 3", "the survey")
+    {'people': 3}
+    """
+    import tomllib
+
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{what} is not UTF-8 text; save it as UTF-8") from None
+    except (ValueError, OverflowError, RecursionError) as error:  # also a number of 5,000 digits, or a nest of lists
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InvalidInput(f"{what} is not TOML as expected: {reason}") from None
+
+
 def read_bytes(path: Path, what: str, most: int) -> bytes:
     """Return the content of a file; raise InvalidInput if it is larger than `most` bytes.
 

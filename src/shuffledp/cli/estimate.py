@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -30,7 +29,7 @@ from shuffledp.report.wording import down, near, probability, unshuffled, up
 from shuffledp.shell.estimate_options import typed_name
 from shuffledp.shell.options import parse_bounds, table_options
 from shuffledp.shell.output import COMMAND_LINE, console, opened_ledger, outputs, working
-from shuffledp.whole_files import read_bytes
+from shuffledp.whole_files import read_bytes, toml_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -498,10 +497,7 @@ def read_questions(path: Path) -> list[Ask]:
         If the file is no TOML, or a question has other keys or values than allowed.
     """
     name = path_shown(path)
-    try:
-        document = tomllib.loads(read_bytes(path, "the file of questions", LONGEST_QUESTIONS).decode("utf-8"))
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise InvalidInput(f"{name} is not TOML as expected: {error}") from None
+    document = toml_table(read_bytes(path, "the file of questions", LONGEST_QUESTIONS), name)
     entries = document.get("questions")
     if not isinstance(entries, list) or not entries:
         raise InvalidInput(f"{name} has no [[questions]]; write one for each question, with its column")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
@@ -42,6 +41,7 @@ from shuffledp.collection.sealing import new_identity, new_private
 from shuffledp.collection.task import Draft
 from shuffledp.errors import InvalidInput, shown
 from shuffledp.randomizers.categorical import MOST_CELLS
+from shuffledp.whole_files import toml_table
 
 _COPIED = ("organizer", "contact", "privacy_notice", "operated_by", "delta", "at_least", "stop_at", "retention_days")
 LONGEST_SURVEY = 1 << 20
@@ -141,7 +141,7 @@ def draft_of_survey(
     InvalidInput
         If the survey is malformed, no dummies can keep its promises, or a wanted half-width cannot be reached.
     """
-    survey = _read(_toml(data), key, group, folder, {})
+    survey = _read(toml_table(data, "the survey"), key, group, folder, {})
     request = survey.request.among([each.people for each in survey_groups(data)] if group else ())
     if request.wanted is not None:
         _refuse_what_cannot_be(request)
@@ -255,7 +255,7 @@ def survey_groups(data: bytes) -> tuple[SurveyGroup, ...]:
     InvalidInput
         If they are malformed, anybody may answer without a code, or a group is too small for ``at_least``.
     """
-    fields = Fields(_DEFAULTS | _toml(data), "the survey")
+    fields = Fields(_DEFAULTS | toml_table(data, "the survey"), "the survey")
     if not fields.has("groups"):
         return ()
     language = fields.line("language") if fields.has("language") else "en"
@@ -336,7 +336,7 @@ def request_of_survey(
     given = {name: value for name, value in wishes.items() if value is not None}
     group = min(groups, key=lambda each: each.people) if groups else None
     key = AnalyzerKey(new_private(), new_identity(), bytes(32))
-    request = _read(_toml(data), key, group, folder, given, shufflers).request
+    request = _read(toml_table(data, "the survey"), key, group, folder, given, shufflers).request
     return _planned_for_somebody(request).among([each.people for each in groups])
 
 
@@ -362,15 +362,7 @@ def _survey(document: dict[str, Any]) -> tuple[Fields, str]:
 
 def has_levels(data: bytes) -> bool:
     """Return whether a survey states its levels itself; otherwise the planner makes them."""
-    return "levels" in _toml(data)
-
-
-def _toml(data: bytes) -> dict[str, Any]:
-    try:
-        return tomllib.loads(data.decode("utf-8-sig"))  # some editors begin a file with a mark
-    except (ValueError, OverflowError, RecursionError) as error:  # also a number of 5,000 digits, or a nest of lists
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise InvalidInput(f"the survey is not TOML as expected: {reason}") from None
+    return "levels" in toml_table(data, "the survey")
 
 
 def _wishes(fields: Fields) -> dict[str, Any]:
