@@ -177,7 +177,7 @@ def test_one_user_and_one_dimension_are_enough(norm):
     assert np.isfinite(release.standard_error).all()
     assert (release.standard_error > 0).all()
     assert ask([[0.5, 0.1]], 0.001, kind=norm, seen="levels").analysis.l2_error < np.inf
-    exact = ask(np.tile([1.0, -0.5], (4000, 1)), 700.0, norm=norm, random=simulation_random(3))
+    exact = ask(np.tile([1.0, -0.5], (4000, 1)), 700.0, kind=norm, random=simulation_random(3))
     assert np.abs(exact.estimate - [1.0, -0.5]).max() < 6 * exact.standard_error.max()
 
 

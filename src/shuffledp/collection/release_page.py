@@ -327,10 +327,12 @@ def translation_of(language: str) -> Translation:
     """
     if language in ("", "en"):
         return Translation(language)
-    path = files("shuffledp.collection") / "page" / "checks.json"
-    return Translation(
-        language, {english: each[language] for english, each in json.loads(path.read_text("utf-8")).items()}
-    )
+    folder = files("shuffledp.collection") / "page"
+    sentences: dict[str, str] = {}
+    for name in ("results.json", "checks.json"):
+        part = json.loads((folder / name).read_text("utf-8"))
+        sentences |= {english: each[language] for english, each in part.items()}
+    return Translation(language, sentences)
 
 
 def in_each_group(names: Sequence[str], per_group: Sequence[list[str]], words: Translation = ENGLISH) -> list[str]:
