@@ -18,7 +18,7 @@ def test_types_that_only_look_like_numbers(dtype):
         sdp.estimate_mean(np.zeros(100, dtype=dtype), 0.0, 10.0, 1.0, **ASKED)
     if dtype != "f8,f8":
         with pytest.raises(InvalidInput, match=r"must be numbers; got an array of "):
-            sdp.estimate_vector_mean(np.zeros((100, 2), dtype=dtype), 1.0, norm="linf", bound=1.0, **ASKED)
+            sdp.estimate_vector_mean(np.zeros((100, 2), dtype=dtype), 1.0, norm=1.0, kind="linf", **ASKED)
 
 
 def test_masked_entries():
