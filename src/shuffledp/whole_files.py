@@ -394,7 +394,7 @@ def _hold_a_byte(number: int, *, wait: bool) -> None:
         try:
             msvcrt.locking(number, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
         except OSError as error:
-            if error.errno not in (errno.EACCES, errno.EDEADLK):  # nobody holds it, so waiting would not end
+            if error.errno in (errno.EBADF, errno.EINVAL):  # nobody holds it, so waiting would not end
                 raise
             if not wait:
                 raise BlockingIOError(error.errno, error.strerror) from None

@@ -92,6 +92,11 @@ def test_a_collection_by_hand(survey, run, tmp_path):
     assert "lunch.task" in ok(run, "task", "post", "lunch.draft")
     task = PostedTask.parse((tmp_path / "lunch.task").read_bytes())
     assert task.draft.data == (tmp_path / "lunch.draft").read_bytes()
+    out = ok(run, "task", "link", "lunch.draft", "lunch.task", "--server", "https://example.org")
+    assert f"https://example.org/t/{task.id}" in out.splitlines()
+    out = ok(run, "task", "link", "lunch.draft", "lunch.task", "--page", "https://host.example.org/lunch.html")
+    assert "https://host.example.org/lunch.html" in out.splitlines()
+    assert f"for shuffledp answer: http://127.0.0.1:8000/t/{task.id}" in out.splitlines()
     ok(run, "task", "codes", "lunch.task", "1", "--links", "paged.csv", "--page", "https://host.example.org/lunch.html")
     assert re.search(r"1,https://host\.example\.org/lunch\.html#[\w-]{22}\s", (tmp_path / "paged.csv").read_text())
     more = ok(run, "task", "codes", "lunch.task", "7", "--links", "codes.csv", "--letters", "letters.html")
@@ -136,23 +141,6 @@ def test_a_collection_by_hand(survey, run, tmp_path):
     checked = json.loads(ok(run, "task", "verify", "lunch.task", "lunch.release", "--batch", "lunch.batch", "--json"))
     assert checked["verified"] is True
     assert "cannot be checked" in ok(run, "task", "verify", "lunch.task", "lunch.release")
-
-
-def test_links_to_a_posted_task(survey, run, tmp_path, monkeypatch):
-    ok(run, "task", "draft", "survey.toml", "--out", "lunch")
-    ok(run, "task", "post", "lunch.draft")
-    task = PostedTask.parse((tmp_path / "lunch.task").read_bytes())
-    out = ok(run, "task", "link", "lunch.draft", "lunch.task", "--server", "https://example.org")
-    assert f"https://example.org/t/{task.id}" in out.splitlines()
-    out = ok(run, "task", "link", "lunch.draft", "lunch.task", "--page", "https://host.example.org/lunch.html")
-    assert "https://host.example.org/lunch.html" in out.splitlines()
-    assert f"for shuffledp answer: http://127.0.0.1:8000/t/{task.id}" in out.splitlines()
-    assert "█" in out
-    with monkeypatch.context() as piped:  # as into a file on Windows, where numbers stood for the blocks
-        piped.setattr(Console, "encoding", "cp1252")
-        out = ok(run, "task", "link", "lunch.draft", "lunch.task")
-    assert "█" not in out
-    assert "This output shows no QR code: its encoding, cp1252, lacks the blocks." in out
 
 
 def refused(run: Run, *arguments: str) -> str:
@@ -225,6 +213,17 @@ def test_an_organiser_is_an_organizer(survey, run, tmp_path):
     survey.write_text(SURVEY.replace("organizer", "organiser"), encoding="utf-8")
     ok(run, "task", "draft", "survey.toml", "--out", "lunch")
     assert Draft.parse((tmp_path / "lunch.draft").read_bytes()).organizer == "The kitchen"
+
+
+def test_no_code_is_printed_in_numbers(survey, run, monkeypatch):
+    """Into a file on Windows `task link` wrote the number of each block of its QR code."""
+    ok(run, "task", "draft", "survey.toml", "--out", "lunch")
+    ok(run, "task", "post", "lunch.draft")
+    assert "█" in ok(run, "task", "link", "lunch.draft", "lunch.task")
+    monkeypatch.setattr(Console, "encoding", "cp1252")
+    out = ok(run, "task", "link", "lunch.draft", "lunch.task")
+    assert "This output shows no QR code: its encoding, cp1252, lacks the blocks." in out
+    assert "█" not in out
 
 
 def test_files_are_not_written_over_and_not_mixed_up(survey, run, tmp_path):
