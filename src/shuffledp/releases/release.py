@@ -6,7 +6,7 @@ import html
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -592,8 +592,18 @@ def release_type(question: Question) -> type[Release]:
 # Several releases: one of each public group, or several questions of the same people.
 
 
+if TYPE_CHECKING:  # Python 3.11 and 3.12 have no default for a type variable, and only type checkers use it
+    from typing_extensions import TypeVar
+
+    R = TypeVar("R", bound=Release, default=Release, covariant=True)
+else:
+    from typing import TypeVar
+
+    R = TypeVar("R", bound=Release, covariant=True)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedRelease(Told):
+class GroupedRelease(Told, Generic[R]):
     """Releases of one question, one a group.
 
     Parameters
@@ -605,7 +615,7 @@ class GroupedRelease(Told):
     """
 
     by: str
-    releases: Mapping[Hashable, Release] = field(repr=False)
+    releases: Mapping[Hashable, R] = field(repr=False)
 
     def _told(self) -> str:
         return (
