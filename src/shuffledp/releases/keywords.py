@@ -92,14 +92,14 @@ class InMemory(_Shared, total=False):
     person: Sequence[Hashable] | NDArray[Any] | None
 
 
-class Asked(Options, total=False):
+class OneQuestion(Options, total=False):
     """The keywords of one question: `Options` with the fields of `Ask` and `People`."""
 
     value: Required[str | Sequence[str]]
     budgets: float | str | RowBudgets | None
 
 
-class AskedByGroup(Asked, total=False):
+class OfGroups(OneQuestion, total=False):
     """The keywords of one question of several groups."""
 
     by: Required[str]
@@ -111,33 +111,35 @@ class AskedByGroup(Asked, total=False):
 
 
 @overload
-def release(asked: Mean | Variance, people: Any, terms: None = ..., **options: Unpack[Asked]) -> NumberRelease: ...
+def release(
+    asked: Mean | Variance, people: Any, terms: None = ..., **options: Unpack[OneQuestion]
+) -> NumberRelease: ...
 
 
 @overload
 def release(
-    asked: Frequency | Histogram, people: Any, terms: None = ..., **options: Unpack[Asked]
+    asked: Frequency | Histogram, people: Any, terms: None = ..., **options: Unpack[OneQuestion]
 ) -> SharesRelease: ...
 
 
 @overload
-def release(asked: Crosstab, people: Any, terms: None = ..., **options: Unpack[Asked]) -> CrosstabRelease: ...
+def release(asked: Crosstab, people: Any, terms: None = ..., **options: Unpack[OneQuestion]) -> CrosstabRelease: ...
 
 
 @overload
-def release(asked: VectorMean, people: Any, terms: None = ..., **options: Unpack[Asked]) -> VectorRelease: ...
+def release(asked: VectorMean, people: Any, terms: None = ..., **options: Unpack[OneQuestion]) -> VectorRelease: ...
 
 
 @overload
-def release(asked: Quantiles, people: Any, terms: None = ..., **options: Unpack[Asked]) -> RangeRelease: ...
+def release(asked: Quantiles, people: Any, terms: None = ..., **options: Unpack[OneQuestion]) -> RangeRelease: ...
 
 
 @overload
-def release(asked: FrequentItems, people: Any, terms: None = ..., **options: Unpack[Asked]) -> ItemsRelease: ...
+def release(asked: FrequentItems, people: Any, terms: None = ..., **options: Unpack[OneQuestion]) -> ItemsRelease: ...
 
 
 @overload
-def release(asked: Question, people: Any, terms: None = ..., **options: Unpack[Asked]) -> Release: ...
+def release(asked: Question, people: Any, terms: None = ..., **options: Unpack[OneQuestion]) -> Release: ...
 
 
 @overload
@@ -221,35 +223,33 @@ def asked_by_keyword(
 
 
 @overload
-def release_by(
-    question: Mean | Variance, data: Any, **options: Unpack[AskedByGroup]
-) -> GroupedRelease[NumberRelease]: ...
+def release_by(question: Mean | Variance, data: Any, **options: Unpack[OfGroups]) -> GroupedRelease[NumberRelease]: ...
 
 
 @overload
 def release_by(
-    question: Frequency | Histogram, data: Any, **options: Unpack[AskedByGroup]
+    question: Frequency | Histogram, data: Any, **options: Unpack[OfGroups]
 ) -> GroupedRelease[SharesRelease]: ...
 
 
 @overload
-def release_by(question: Crosstab, data: Any, **options: Unpack[AskedByGroup]) -> GroupedRelease[CrosstabRelease]: ...
+def release_by(question: Crosstab, data: Any, **options: Unpack[OfGroups]) -> GroupedRelease[CrosstabRelease]: ...
 
 
 @overload
-def release_by(question: VectorMean, data: Any, **options: Unpack[AskedByGroup]) -> GroupedRelease[VectorRelease]: ...
+def release_by(question: VectorMean, data: Any, **options: Unpack[OfGroups]) -> GroupedRelease[VectorRelease]: ...
 
 
 @overload
-def release_by(question: Quantiles, data: Any, **options: Unpack[AskedByGroup]) -> GroupedRelease[RangeRelease]: ...
+def release_by(question: Quantiles, data: Any, **options: Unpack[OfGroups]) -> GroupedRelease[RangeRelease]: ...
 
 
 @overload
-def release_by(question: FrequentItems, data: Any, **options: Unpack[AskedByGroup]) -> GroupedRelease[ItemsRelease]: ...
+def release_by(question: FrequentItems, data: Any, **options: Unpack[OfGroups]) -> GroupedRelease[ItemsRelease]: ...
 
 
 @overload
-def release_by(question: Question, data: Any, **options: Unpack[AskedByGroup]) -> GroupedRelease[Release]: ...
+def release_by(question: Question, data: Any, **options: Unpack[OfGroups]) -> GroupedRelease[Release]: ...
 
 
 def release_by(
