@@ -92,91 +92,54 @@ class InMemory(_Shared, total=False):
     person: Sequence[Hashable] | NDArray[Any] | None
 
 
+class OneQuestion(Options, total=False):
+    """The keywords of one question: `Options` with the fields of `Ask` and `People`."""
+
+    value: Required[str | Sequence[str]]
+    budgets: float | str | RowBudgets | None
+
+
+class OfGroups(OneQuestion, total=False):
+    """The keywords of one question of several groups."""
+
+    by: Required[str]
+    groups: Required[Sequence[Hashable]]
+    margins: Margins | None
+
+
 # The verb with its options by keyword.
 
 
 @overload
 def release(
-    asked: Mean | Variance,
-    people: Any,
-    terms: None = ...,
-    *,
-    value: str | Sequence[str],
-    budgets: float | str | RowBudgets | None = ...,
-    **options: Unpack[Options],
+    asked: Mean | Variance, people: Any, terms: None = ..., **options: Unpack[OneQuestion]
 ) -> NumberRelease: ...
 
 
 @overload
 def release(
-    asked: Frequency | Histogram,
-    people: Any,
-    terms: None = ...,
-    *,
-    value: str | Sequence[str],
-    budgets: float | str | RowBudgets | None = ...,
-    **options: Unpack[Options],
+    asked: Frequency | Histogram, people: Any, terms: None = ..., **options: Unpack[OneQuestion]
 ) -> SharesRelease: ...
 
 
 @overload
-def release(
-    asked: Crosstab,
-    people: Any,
-    terms: None = ...,
-    *,
-    value: str | Sequence[str],
-    budgets: float | str | RowBudgets | None = ...,
-    **options: Unpack[Options],
-) -> CrosstabRelease: ...
+def release(asked: Crosstab, people: Any, terms: None = ..., **options: Unpack[OneQuestion]) -> CrosstabRelease: ...
 
 
 @overload
-def release(
-    asked: VectorMean,
-    people: Any,
-    terms: None = ...,
-    *,
-    value: str | Sequence[str],
-    budgets: float | str | RowBudgets | None = ...,
-    **options: Unpack[Options],
-) -> VectorRelease: ...
+def release(asked: VectorMean, people: Any, terms: None = ..., **options: Unpack[OneQuestion]) -> VectorRelease: ...
 
 
 @overload
-def release(
-    asked: Quantiles,
-    people: Any,
-    terms: None = ...,
-    *,
-    value: str | Sequence[str],
-    budgets: float | str | RowBudgets | None = ...,
-    **options: Unpack[Options],
-) -> RangeRelease: ...
+def release(asked: Quantiles, people: Any, terms: None = ..., **options: Unpack[OneQuestion]) -> RangeRelease: ...
 
 
 @overload
-def release(
-    asked: FrequentItems,
-    people: Any,
-    terms: None = ...,
-    *,
-    value: str | Sequence[str],
-    budgets: float | str | RowBudgets | None = ...,
-    **options: Unpack[Options],
-) -> ItemsRelease: ...
+def release(asked: FrequentItems, people: Any, terms: None = ..., **options: Unpack[OneQuestion]) -> ItemsRelease: ...
 
 
 @overload
-def release(
-    asked: Question,
-    people: Any,
-    terms: None = ...,
-    *,
-    value: str | Sequence[str],
-    budgets: float | str | RowBudgets | None = ...,
-    **options: Unpack[Options],
-) -> Release: ...
+def release(asked: Question, people: Any, terms: None = ..., **options: Unpack[OneQuestion]) -> Release: ...
 
 
 @overload
@@ -259,6 +222,36 @@ def asked_by_keyword(
     return run.release(Ask(question, **ask), People(data, **people), Terms(**terms))
 
 
+@overload
+def release_by(question: Mean | Variance, data: Any, **options: Unpack[OfGroups]) -> GroupedRelease[NumberRelease]: ...
+
+
+@overload
+def release_by(
+    question: Frequency | Histogram, data: Any, **options: Unpack[OfGroups]
+) -> GroupedRelease[SharesRelease]: ...
+
+
+@overload
+def release_by(question: Crosstab, data: Any, **options: Unpack[OfGroups]) -> GroupedRelease[CrosstabRelease]: ...
+
+
+@overload
+def release_by(question: VectorMean, data: Any, **options: Unpack[OfGroups]) -> GroupedRelease[VectorRelease]: ...
+
+
+@overload
+def release_by(question: Quantiles, data: Any, **options: Unpack[OfGroups]) -> GroupedRelease[RangeRelease]: ...
+
+
+@overload
+def release_by(question: FrequentItems, data: Any, **options: Unpack[OfGroups]) -> GroupedRelease[ItemsRelease]: ...
+
+
+@overload
+def release_by(question: Question, data: Any, **options: Unpack[OfGroups]) -> GroupedRelease[Release]: ...
+
+
 def release_by(
     question: Question,
     data: Any,
@@ -269,7 +262,7 @@ def release_by(
     budgets: float | str | RowBudgets | None = None,
     margins: Margins | None = None,
     **options: Unpack[Options],
-) -> GroupedRelease:
+) -> GroupedRelease[Any]:
     """Ask one question of each of several public groups, and release an estimate for each.
 
     Each group is shuffled by itself, so only its own members hide each other: small groups have weak guarantees. Which

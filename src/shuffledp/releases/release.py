@@ -6,7 +6,7 @@ import html
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from shuffledp.tables.table import handed_over
 
 if TYPE_CHECKING:
     import polars as pl
+    import typing_extensions
 
     from shuffledp.ledger import LevelTotal
     from shuffledp.questions.crosstab import Independence
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from shuffledp.questions.items import ItemsEstimate
     from shuffledp.questions.ranges import RangeEstimate
     from shuffledp.releases.margins import Margins, Weighted
+
+    R = typing_extensions.TypeVar("R", bound="Release", default="Release", covariant=True)
+else:  # before Python 3.13 a type variable has no default
+    R = TypeVar("R")
 
 
 # Counts and sums: shares and means times the number of records, which is public.
@@ -593,7 +598,7 @@ def release_type(question: Question) -> type[Release]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedRelease(Told):
+class GroupedRelease(Told, Generic[R]):
     """Releases of one question, one a group.
 
     Parameters
@@ -605,7 +610,7 @@ class GroupedRelease(Told):
     """
 
     by: str
-    releases: Mapping[Hashable, Release] = field(repr=False)
+    releases: Mapping[Hashable, R] = field(repr=False)
 
     def _told(self) -> str:
         return (
@@ -730,11 +735,8 @@ class JointRelease(Told):
     levels: tuple[LevelTotal, ...]
 
     def _told(self) -> str:
-        several = len(self.releases)
-        return (
-            f"{several} {'answer' if several == 1 else 'answers together'}: central epsilon at most "
-            f"{self.epsilon!r} at delta = {self.delta!r}"
-        )
+        several = "answer" if len(self.releases) == 1 else "answers together"
+        return f"{len(self.releases)} {several}: central epsilon at most {self.epsilon!r} at delta = {self.delta!r}"
 
     def _rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
         return ("answer",), ([repr(release)[1:-1]] for release in self.releases)
