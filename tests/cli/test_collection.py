@@ -171,12 +171,12 @@ MISTAKES = [
     (
         "choices = ",
         "multiple = true\nchoices = ",
-        "question 'Which dish?': there is no multiple; to let people check any of several answers, write options",
+        "question 'Which dish?': unknown key 'multiple'; to let people check any of several answers, write options",
     ),
     (
         "choices = [",
         "free_text = true\nchoice = [",
-        "there is no free_text; answers in free words cannot be had: nobody can add dummies to a word",
+        "unknown key 'free_text'; answers in free words cannot be had: nobody can add dummies to a word",
     ),
     (
         "choices = [",

@@ -108,7 +108,11 @@ SURVEYS = {
     "equal options": (ASKED + 'options = ["a", "b", "a"]\n', "read the same", "write each once"),
     "equal rows": (ASKED + 'rows = ["a", "a"]\ncolumns = ["b", "c"]\n', "two rows read the same", "write each once"),
     "unknown words": (ASKED + "free_text = true\n", "nobody can add dummies", "up to 20,000 known words as words"),
-    "free words": (ASKED + 'kind = "text"\n', "there is no kind; .*nobody can add dummies", "up to 20,000 known words"),
+    "free words": (
+        ASKED + 'kind = "text"\n',
+        "unknown key 'kind'; .*nobody can add dummies",
+        "up to 20,000 known words",
+    ),
     "no answers": (ASKED, "needs answers of one kind: .*nobody can add dummies", "up to 20,000 known words as words"),
     "no words": (ASKED + "words = []\n", "words must be at least 2; got 0", "up to 20,000 known words as words"),
     "one choice": (ASKED + 'choices = ["a"]\n', "choices must be at least 2; got 1", "write what people may answer"),

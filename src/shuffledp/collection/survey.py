@@ -74,7 +74,7 @@ _OF_KINDS = "; ".join(f"{', '.join(keys)} ({kind})" for kind, keys in _KINDS.ite
 _WAYS = {
     "multiple": "to let people check any of several answers, write options in the place of choices",
     "free_text": _UNKNOWN,
-    **dict.fromkeys(("kind", "type"), f"a question's kind is known by its keys, such as choices; {_UNKNOWN}"),
+    **dict.fromkeys(("kind", "type"), f"the other keys of a question say its kind, such as choices; {_UNKNOWN}"),
     "groups": "groups stand at the top of the survey, as [groups] with Kitchen = 40",
 }
 """Keys that surveys elsewhere use, each with the way in which it is done here."""
@@ -667,7 +667,7 @@ def _explain(fields: Fields) -> None:
     """Refuse keys that surveys elsewhere use, with the way in which it is done here."""
     for key in fields.names():
         if key in _WAYS:
-            raise InvalidInput(f"{fields.what}: there is no {key}; {_WAYS[key]}")
+            raise InvalidInput(f"{fields.what}: unknown key '{key}'; {_WAYS[key]}")
 
 
 def _texts(value: object, language: str) -> object:
