@@ -39,9 +39,12 @@ def renamed(now: Mapping[str, str], *, when: str | None = None) -> Callable[[Cal
             given = [name for name in now if name in words] if when is None or when in words else []
             if given:
                 name = function.__name__
-                presents = {now.get(word, word): value for word, value in words.items()}
-                if len(presents) < len(words):
-                    raise TypeError(f"{name}() got an argument by its old and by its present name: {', '.join(words)}")
+                presents: dict[str, Any] = {}
+                for word, value in words.items():
+                    present = now.get(word, word)
+                    if present in presents:
+                        raise TypeError(f"{name}() got `{present}` twice: by this name and by the old one")
+                    presents[present] = value
                 changes = ", ".join(f"`{old}` is now `{now[old]}`" for old in given)
                 warnings.warn(f"{name}(): the argument {changes}", FutureWarning, stacklevel=2)
                 return function(*args, **presents)  # type: ignore[arg-type]

@@ -94,5 +94,5 @@ def test_old_names_that_changed_places_keep_their_meaning():
     with pytest.warns(FutureWarning, match="`norm` is now `kind`, `bound` is now `norm`"):
         found = sdp.estimate_vector_mean([[0.0], [1.0]] * 50, 1.0, norm="linf", bound=2.0, delta=1e-6)
     assert found.question == sdp.VectorMean(1, 2.0, "linf")
-    with pytest.raises(TypeError, match=r"^mean_of_table\(\) got an argument by its old and by its present name"):
+    with pytest.raises(TypeError, match=r"^mean_of_table\(\) got `budgets` twice: by this name and by the old one$"):
         sdp.mean_of_table(TABLE, "x", 0, 9, epsilon0=1.0, budgets=1.0, delta=1e-6)
